@@ -14,7 +14,7 @@ import { BrokerCore, type ClientFilter } from '../../src/core/index.ts'
 import { defaultCoreSettings } from '../../test/core/default-settings.ts'
 import { TopicTable } from '../../src/protocol/index.ts'
 import type { StoredRecord } from '../../src/records/index.ts'
-import { sliceWantedOf } from '../../src/shard/runtime/result-slices.ts'
+import { createSliceWanted } from '../../src/shard/runtime/result-slices.ts'
 import { openLevelStore } from '../../src/storage/index.ts'
 import { otherBroker, startBroker } from '../load/brokers.ts'
 import { publishFrame } from '../load/frames.ts'
@@ -104,7 +104,7 @@ function walk(core: BrokerCore, filter: ClientFilter): TimedSlice[] {
   let from = { place: 0, offset: 0 }
   while (slices.length < slicesMeasured) {
     const [fromMs, beganMs] = [performance.now(), processorMs()]
-    const slice = core.view.listClients(filter, sliceWantedOf({ from, skip: 0, maxRows: Number.MAX_SAFE_INTEGER }))
+    const slice = core.view.listClients(filter, createSliceWanted({ from, skip: 0, maxRows: Number.MAX_SAFE_INTEGER }))
     const lookingMs = processorMs() - beganMs
     structuredClone(slice)
     slices.push({ fromMs, copiedMs: performance.now(), lookingMs, heldMs: processorMs() - beganMs })

@@ -76,7 +76,7 @@ async function makeArchive(): Promise<void> {
       hash.update(piece)
       bytes += piece.length
     }
-    return { name: memberOfTable(table), bytes, sha256: hash.digest('hex'), content: lines }
+    return { name: memberOfTable(table), bytes, sha256: hash.digest('hex'), readContent: lines }
   })
   const meta = writeMeta({
     product: ownProduct,
@@ -93,7 +93,7 @@ async function makeArchive(): Promise<void> {
   await writeArchive(createWriteStream(join(folder, 'backup', `${base}.tar.gz`)), {
     folder: base,
     createdAtMs: atMs,
-    members: [{ name: metaMember, bytes: meta.length, content: () => [meta] }, ...members],
+    members: [{ name: metaMember, bytes: meta.length, readContent: () => [meta] }, ...members],
   })
 }
 

@@ -11,7 +11,7 @@ import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { startIdleGc } from '../../src/shard/index.ts'
 
 const ways = {
-  'kept tidy': () => startIdleGc({ traffic: () => 0, clientBytes: () => 0, forget: () => {} }),
+  'kept tidy': () => startIdleGc({ readTraffic: () => 0, readClientBytes: () => 0, forget: () => {} }),
   forbidden: () => setFlagsFromString('--memory-reducer-gc-count=0'),
 }
 type Way = keyof typeof ways

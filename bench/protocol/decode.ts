@@ -34,7 +34,7 @@ const connect = (version: ProtocolVersion): ConnectPacket => ({
 })
 
 const publish = (more: Partial<PublishFields>, name = 'bench/topic/17'): PublishFields => ({
-  topic: topics.named(name as TopicName),
+  topic: topics.internName(name as TopicName),
   topicIsOmitted: false,
   topicAlias: 0,
   qos: 0,

@@ -17,7 +17,11 @@ function fieldsOfMessage(topic: string, payload: Buffer): EventFields {
     ['clientid', 'sensor-17'],
     ['qos', 1],
   ])
-  return { event: 'message.publish', column: (name) => columns.get(name), columnNames: () => [...columns.keys()] }
+  return {
+    event: 'message.publish',
+    readColumn: (name) => columns.get(name),
+    listColumnNames: () => [...columns.keys()],
+  }
 }
 
 function measure(name: string, run: (index: number) => void): void {

@@ -4,7 +4,7 @@
 //   node --max-inlined-bytecode-size-cumulative=3000 bench/shards/hop.ts [--rounds 60]
 
 import { parseArgs } from 'node:util'
-import { BrokerCore, Connection, type Input, shardOf } from '../../src/core/index.ts'
+import { BrokerCore, Connection, type Input, computeOwnerShard } from '../../src/core/index.ts'
 import { defaultCoreSettings } from '../../test/core/default-settings.ts'
 import { Link, type LinkPort } from '../../src/links/index.ts'
 import { PacketDecoder, type PacketDecoderOptions, parseTopicFilter, TopicTable } from '../../src/protocol/index.ts'
@@ -50,14 +50,14 @@ class HalfBroker {
     const peer = 1 - own
     this.link = new Link(peer, this.port, {
       topics: this.topics,
-      notePeerMessage: (_, message) => this.handle({ kind: 'peer-message', peer, message }),
-      notePlainMessage: (_, message) => this.handle({ kind: 'plain-peer-message', peer, message }),
-      noteRelayed: () => {},
-      noteCongested: () => {},
-      noteInput: () => {},
-      noteDirty: () => {},
-      noteFinalNotice: () => {},
-      noteClosed: () => {},
+      onPeerMessage: (_, message) => this.handle({ kind: 'peer-message', peer, message }),
+      onPlainMessage: (_, message) => this.handle({ kind: 'plain-peer-message', peer, message }),
+      onRelayedConnection: () => {},
+      onCongestionChange: () => {},
+      onInput: () => {},
+      onFlushNeeded: () => {},
+      onFinalNotice: () => {},
+      onClosed: () => {},
     })
   }
 
@@ -91,7 +91,7 @@ class HalfBroker {
   client(name: string): Connection {
     const connection = new Connection({}, { name: 'tcp:default', isLoopback: true }, '127.0.0.1')
     let clientId = name
-    for (let attempt = 0; shardOf(clientId, 2) !== this.own; attempt++) clientId = `${name}-${attempt}`
+    for (let attempt = 0; computeOwnerShard(clientId, 2) !== this.own; attempt++) clientId = `${name}-${attempt}`
     this.handle({ kind: 'connection-opened', connection })
     const decoder = this.decoder()
     decoder.push(connectFrame({ version: 4, clientId, persistent: false }))

@@ -101,21 +101,27 @@ function measurePlansBeside(unrelated: number, report: (what: string, figure: st
   if (unrelated === 1_000_000) report(`${name}memory for each`, `${perFilter.toFixed(0).padStart(9)} bytes`)
 
   const [first] = topics
-  report(`${name}plan of one topic, again`, inNs(nsPerCall(5_000_000, () => routes.planFor(first))))
+  report(`${name}plan of one topic, again`, inNs(nsPerCall(5_000_000, () => routes.resolvePlan(first))))
   const random = randomNumbers(1)
   const order = Array.from({ length: 1_000_000 }, () => topics[Math.floor(random() * 100_000)])
-  report(`${name}plan of one of 100,000 topics, again`, inNs(nsPerCall(1_000_000, (at) => routes.planFor(order[at]))))
+  report(
+    `${name}plan of one of 100,000 topics, again`,
+    inNs(nsPerCall(1_000_000, (at) => routes.resolvePlan(order[at]))),
+  )
   const another = (at: number): Topic => {
     order[at].route = undefined
     return order[at]
   }
-  report(`${name}plan of one of 100,000, first time`, inNs(nsPerCall(1_000_000, (at) => routes.planFor(another(at)))))
+  report(
+    `${name}plan of one of 100,000, first time`,
+    inNs(nsPerCall(1_000_000, (at) => routes.resolvePlan(another(at)))),
+  )
   report(
     `${name}plan of a topic, first time, warm`,
     inNs(
       nsPerCall(1_000_000, () => {
         first.route = undefined
-        routes.planFor(first)
+        routes.resolvePlan(first)
       }),
     ),
   )
@@ -141,10 +147,10 @@ function measureChurn(): void {
   const order = Array.from({ length: 3_000_000 }, () => topics[Math.floor(random() * 100_000)])
   // The reference run also makes changes, but to other routes, so the difference is the cost of the plans, not of the loop.
   const elsewhere = new TopicRouter<Subscriber>()
-  const plans = new Map(topics.map((topic) => [topic, routes.planFor(topic)]))
+  const plans = new Map(topics.map((topic) => [topic, routes.resolvePlan(topic)]))
   const nsBeside = (changed: TopicRouter<Subscriber>, filter: (at: number) => string): number =>
     nsPerCall(order.length, (at) => {
-      routes.planFor(order[at])
+      routes.resolvePlan(order[at])
       if (at % messagesPerChange === 0) change(changed, filter, at / messagesPerChange)
     })
 
@@ -161,7 +167,7 @@ function measureChurn(): void {
     const busy = nsBeside(routes, filter)
     let anew = 0
     for (const [at, topic] of order.entries()) {
-      const plan = routes.planFor(topic)
+      const plan = routes.resolvePlan(topic)
       if (plans.get(topic) !== plan) anew += 1
       plans.set(topic, plan)
       if (at % messagesPerChange === 0) change(routes, filter, at / messagesPerChange)
@@ -185,7 +191,7 @@ function measureFanOut(): void {
     const topic = topicOf('news')
     const ns = nsPerCall(Math.ceil(1_000_000 / count), () => {
       topic.route = undefined
-      routes.planFor(topic)
+      routes.resolvePlan(topic)
     })
     print(`plan with ${count} subscribers, rebuilt: for each subscriber`, inNs(ns / count))
   }
@@ -242,7 +248,7 @@ function measureFlatRetained(): void {
 }
 
 function walk(tree: RetainedTree<Retained>, filter: string, limit: number): void {
-  const cursor = tree.matching(filterOf(filter))
+  const cursor = tree.walkMatching(filterOf(filter))
   let found = 0
   let slices = 0
   let longest = 0

@@ -29,31 +29,31 @@ export const derTags = {
 } as const
 
 /** Returns the content of a part that must have this tag. */
-export function contentOf(part: Part | undefined, tag: number): Buffer {
+export function readContent(part: Part | undefined, tag: number): Buffer {
   if (part?.tag !== tag) throw new MalformedDer('it cannot be read')
-  return contentBytes(part)
+  return sliceContent(part)
 }
 
 /** Returns the content of a part. */
-export function contentBytes({ around, start, end }: Part): Buffer {
+export function sliceContent({ around, start, end }: Part): Buffer {
   return around.subarray(start, end)
 }
 
 /** Returns the part with tag and length. */
-export function wholeOf(part: Part | undefined, tag: number): Buffer {
+export function readWhole(part: Part | undefined, tag: number): Buffer {
   if (part?.tag !== tag) throw new MalformedDer('it cannot be read')
   return part.around.subarray(part.from, part.end)
 }
 
 /** Returns the content of the single sequence in these bytes. */
-export function sequenceIn(bytes: Buffer): Buffer {
-  const [only, ...others] = partsOf(bytes)
+export function readSequence(bytes: Buffer): Buffer {
+  const [only, ...others] = parseParts(bytes)
   if (others.length > 0) throw new MalformedDer('it cannot be read')
-  return contentOf(only, derTags.sequence)
+  return readContent(only, derTags.sequence)
 }
 
 /** Returns the adjacent parts in these bytes. */
-export function partsOf(bytes: Buffer): Part[] {
+export function parseParts(bytes: Buffer): Part[] {
   const parts: Part[] = []
   for (let at = 0; at < bytes.length;) {
     const short = bytes[at + 1] ?? 0x80

@@ -14,8 +14,8 @@ export interface PeerCertificate {
 
 export function toPeerCertificate(certificate: X509Certificate): PeerCertificate {
   return {
-    commonName: commonNameOf(certificate),
-    subject: subjectOf(certificate),
+    commonName: readCommonName(certificate),
+    subject: formatSubject(certificate),
     serialNumber: certificate.serialNumber,
     fingerprint: certificate.fingerprint256.replaceAll(':', '').toLowerCase(),
     der: certificate.raw,
@@ -23,7 +23,7 @@ export function toPeerCertificate(certificate: X509Certificate): PeerCertificate
 }
 
 /** Returns the common name; the most specific one if there are several. */
-function commonNameOf(certificate: X509Certificate): string | undefined {
+function readCommonName(certificate: X509Certificate): string | undefined {
   const { CN: names } = certificate.toLegacyObject().subject as { readonly CN?: string | readonly string[] }
   const name = typeof names === 'object' ? names.at(-1) : names
   // Valid names do not contain such characters; other code might end the name there.
@@ -31,7 +31,7 @@ function commonNameOf(certificate: X509Certificate): string | undefined {
 }
 
 /** Returns the subject in the form of RFC 4514. Node returns a line for each part, the least specific first, with the escapes of RFC 4514. */
-function subjectOf(certificate: X509Certificate): string {
+function formatSubject(certificate: X509Certificate): string {
   return (certificate.subject ?? '')
     .split('\n')
     .filter((part) => part !== '')

@@ -5,7 +5,7 @@
 
 import { alertLevels, type AlertName, alerts, HandshakeFailure, writeAlert } from './alerts.ts'
 import type { ClientCredentials, DtlsCredentials } from './dtls-credentials.ts'
-import { datagramsOf, type FlightItem } from './flight.ts'
+import { createDatagrams, type FlightItem } from './flight.ts'
 import { type HandshakeMessage, HandshakeReassembly, parseFragments } from './handshake-fragments.ts'
 import { type ClientHello, messageTypes } from './handshake-messages.ts'
 import { type OpenedRecord, RecordLayer } from './record-layer.ts'
@@ -112,7 +112,7 @@ export class Association {
 
   /** Sends the first flight. */
   start(): void {
-    this.#guarded(() => this.#handshake.start())
+    this.#runGuarded(() => this.#handshake.start())
   }
 
   /**
@@ -135,7 +135,7 @@ export class Association {
       return undefined
     }
     noteAuthentic?.(opened)
-    this.#guarded(() => this.#handleOpened(opened, record.epoch))
+    this.#runGuarded(() => this.#handleOpened(opened, record.epoch))
     return opened
   }
 
@@ -168,7 +168,7 @@ export class Association {
     this.#state = 'closed'
   }
 
-  #guarded(work: () => void): void {
+  #runGuarded(work: () => void): void {
     try {
       work()
     } catch (error) {
@@ -277,6 +277,7 @@ export class Association {
   #transmit(flight: Flight): void {
     flight.times += 1
     flight.sentAtMs = this.#options.nowMs()
-    for (const datagram of datagramsOf(flight.items, this.#records, flight.times)) this.#options.send(datagram, this)
+    for (const datagram of createDatagrams(flight.items, this.#records, flight.times))
+      this.#options.send(datagram, this)
   }
 }

@@ -36,7 +36,7 @@ function suite(
 }
 
 /** Returns the suites of a list of names separated by colons, in its order. Undefined: a name is unknown. */
-export function cipherSuitesOf(names: string): readonly CipherSuite[] | undefined {
+export function parseCipherSuites(names: string): readonly CipherSuite[] | undefined {
   const chosen = names.split(':').map((name) => cipherSuites.find((known) => known.name === name.trim()))
   return chosen.every((found) => found !== undefined) ? chosen : undefined
 }

@@ -47,7 +47,7 @@ export class ClientTrust {
     expectGoodKey(own)
     if (own.keyUsage !== undefined && !own.keyUsage.some((use) => use === clientAuthentication || use === anyPurpose))
       throw new HandshakeFailure('unsupportedCertificate', 'its certificate is not one for clients')
-    const { keyUsage } = limitsOf(own)
+    const { keyUsage } = readCertificateLimits(own)
     if (keyUsage !== undefined && (keyUsage & digitalSignature) === 0)
       throw new HandshakeFailure('unsupportedCertificate', 'the key of its certificate may not sign')
     this.#verifyChain(own, others, nowMs)
@@ -96,7 +96,7 @@ function isIssuer(authority: X509Certificate, certificate: X509Certificate): boo
 /** `between`: number of authorities between it and the client's certificate. */
 function expectAuthority(authority: X509Certificate, between: number, nowMs: number): void {
   expectValidAt(authority, nowMs)
-  const { pathLength, keyUsage } = limitsOf(authority)
+  const { pathLength, keyUsage } = readCertificateLimits(authority)
   if (!authority.ca || between > pathLength || (keyUsage !== undefined && (keyUsage & signsCertificates) === 0))
     throw new HandshakeFailure(
       'badCertificate',
@@ -130,7 +130,7 @@ function expectGoodKey({ publicKey }: X509Certificate): void {
 }
 
 /** Returns the restrictions in its extensions. */
-function limitsOf(certificate: X509Certificate): Limits {
+function readCertificateLimits(certificate: X509Certificate): Limits {
   try {
     return readLimits(certificate.raw)
   } catch (error) {
@@ -150,7 +150,7 @@ function readLimits(der: Buffer): Limits {
     const value = contentOf(rest.at(-1), derTags.bytes)
     if (rest[0]?.tag === derTags.boolean && !understood.includes(id))
       throw new MalformedDer('it has an unknown critical extension')
-    if (id === extensionIds.basicConstraints) limits = { ...limits, pathLength: pathLengthIn(value) }
+    if (id === extensionIds.basicConstraints) limits = { ...limits, pathLength: parsePathLength(value) }
     // The first byte of a bit string is the number of unused bits in the last byte.
     if (id === extensionIds.keyUsage)
       limits = { ...limits, keyUsage: contentOf(partsOf(value)[0], derTags.bits)[1] ?? 0 }
@@ -158,7 +158,7 @@ function readLimits(der: Buffer): Limits {
   return limits
 }
 
-function pathLengthIn(value: Buffer): number {
+function parsePathLength(value: Buffer): number {
   const length = partsOf(sequenceIn(value)).find(({ tag }) => tag === derTags.integer)
   if (length === undefined) return maxChain
   const [first = 0, ...others] = contentBytes(length)

@@ -24,14 +24,14 @@ export class Cookies {
 
   make(hello: ClientHello, peer: string, nowMs: number): Buffer {
     this.#change(nowMs)
-    return cookieOf(this.#current, hello, peer)
+    return computeCookie(this.#current, hello, peer)
   }
 
   isGood(hello: ClientHello, peer: string, nowMs: number): boolean {
     if (hello.cookie.length !== cookieBytes) return false
     this.#change(nowMs)
     return [this.#current, this.#previous].some((secret) =>
-      timingSafeEqual(cookieOf(secret, hello, peer), hello.cookie),
+      timingSafeEqual(computeCookie(secret, hello, peer), hello.cookie),
     )
   }
 
@@ -44,7 +44,7 @@ export class Cookies {
   }
 }
 
-function cookieOf(secret: Buffer, hello: ClientHello, peer: string): Buffer {
+function computeCookie(secret: Buffer, hello: ClientHello, peer: string): Buffer {
   const code = createHmac('sha256', secret).update(`${peer}\n`)
   for (const part of hello.withoutCookie) code.update(part)
   return code.digest().subarray(0, cookieBytes)

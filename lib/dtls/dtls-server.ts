@@ -116,13 +116,13 @@ export class DtlsServer {
 
   #handleRecord(record: DtlsRecord, peer: DtlsPeer): void {
     if (record.type === contentTypes.connectionId) return this.#handleById(record, peer)
-    const key = keyOf(peer)
-    const hello = record.epoch === 0 ? helloIn(record) : undefined
+    const key = toPeerKey(peer)
+    const hello = record.epoch === 0 ? parseHello(record) : undefined
     if (hello !== undefined) return this.#handleHello(hello, record, peer)
     const entry = this.#entries.get(key)
     // Both may have an epoch 1: the keys show which one the record belongs to.
     if (entry?.pending?.handleRecord(record) !== undefined || entry?.open === undefined) return
-    if (record.epoch === 1 && entry.open.handleRecord(record) !== undefined) this.#noteReceived(entry.open)
+    if (record.epoch === 1 && entry.open.handleRecord(record) !== undefined) this.#recordReceived(entry.open)
   }
 
   #handleById(record: DtlsRecord, peer: DtlsPeer): void {
@@ -130,16 +130,16 @@ export class DtlsServer {
     if (association === undefined) return
     association.handleRecord(record, ({ isLatest }) => {
       if (!association.isOpen) return
-      this.#noteReceived(association)
+      this.#recordReceived(association)
       // [RFC9146-6] Only the newest record shows the current address. The message in it comes from there.
-      if (isLatest && keyOf(association.peer) !== keyOf(peer)) this.#move(association, peer)
+      if (isLatest && toPeerKey(association.peer) !== toPeerKey(peer)) this.#move(association, peer)
     })
   }
 
   #move(association: Association, peer: DtlsPeer): void {
     this.#leaveAddress(association)
     association.peer = peer
-    const entry = this.#entryOf(peer)
+    const entry = this.#ensureEntry(peer)
     // The earlier association has no connection ID, or sends with it: both are found without the address.
     const replaced = entry.open
     entry.open = association
@@ -149,7 +149,7 @@ export class DtlsServer {
 
   #handleHello({ hello, message }: ReceivedHello, record: DtlsRecord, peer: DtlsPeer): void {
     const nowMs = this.#dependencies.nowMs()
-    const key = keyOf(peer)
+    const key = toPeerKey(peer)
     if (!this.#cookies.isGood(hello, key, nowMs)) {
       // It is smaller than any ClientHello, so it makes no attack stronger, and needs no limit: thousands of devices behind one address may
       // begin at once.
@@ -175,10 +175,10 @@ export class DtlsServer {
       const [oldest] = this.#handshakes
       if (oldest !== undefined) this.#drop(oldest)
     }
-    const entry = this.#entryOf(peer)
+    const entry = this.#ensureEntry(peer)
     if (entry.pending !== undefined) this.#drop(entry.pending)
-    const association = new Association(hello, from, this.#associationOptions())
-    this.#entryOf(peer).pending = association
+    const association = new Association(hello, from, this.#createAssociationOptions())
+    this.#ensureEntry(peer).pending = association
     this.#handshakes.add(association)
     this.#count(peer.address, 1)
     if (association.connectionId !== undefined) this.#byId.set(association.connectionId.toString('latin1'), association)
@@ -186,7 +186,7 @@ export class DtlsServer {
     this.#wakeAt(association.deadlineMs)
   }
 
-  #associationOptions(): AssociationOptions {
+  #createAssociationOptions(): AssociationOptions {
     const { nowMs, random, send, onMessage } = this.#dependencies
     return {
       credentials: this.#credentials,
@@ -204,7 +204,7 @@ export class DtlsServer {
 
   #handleOpen(association: Association): void {
     this.#handshakes.delete(association)
-    const entry = this.#entryOf(association.peer)
+    const entry = this.#ensureEntry(association.peer)
     const replaced = entry.open
     entry.pending = undefined
     entry.open = association
@@ -253,20 +253,20 @@ export class DtlsServer {
   #leaveAddress(association: Association): void {
     const { peer } = association
     this.#count(peer.address, -1)
-    const entry = this.#entries.get(keyOf(peer))
+    const entry = this.#entries.get(toPeerKey(peer))
     if (entry === undefined) return
     if (entry.open === association) entry.open = undefined
     if (entry.pending === association) entry.pending = undefined
-    if (entry.open === undefined && entry.pending === undefined) this.#entries.delete(keyOf(peer))
+    if (entry.open === undefined && entry.pending === undefined) this.#entries.delete(toPeerKey(peer))
   }
 
-  #noteReceived(association: Association): void {
+  #recordReceived(association: Association): void {
     if (!this.#open.delete(association)) return
     this.#open.set(association, this.#dependencies.nowMs())
   }
 
-  #entryOf(peer: DtlsPeer): Entry {
-    const key = keyOf(peer)
+  #ensureEntry(peer: DtlsPeer): Entry {
+    const key = toPeerKey(peer)
     let entry = this.#entries.get(key)
     if (entry === undefined) {
       entry = { open: undefined, pending: undefined }
@@ -297,7 +297,7 @@ interface ReceivedHello {
  * Returns an unfragmented ClientHello. Fragments are not accepted, because nothing is stored for an unverified address;
  * malformed ones are ignored.
  */
-function helloIn({ type, body }: DtlsRecord): ReceivedHello | undefined {
+function parseHello({ type, body }: DtlsRecord): ReceivedHello | undefined {
   if (type !== contentTypes.handshake || body[0] !== messageTypes.clientHello) return undefined
   try {
     const [fragment, ...others] = parseFragments(body)
@@ -323,6 +323,6 @@ function verifyRequest(
   return writeRecord({ type: contentTypes.handshake, version, epoch: 0, sequence }, message)
 }
 
-function keyOf({ address, port }: DtlsPeer): string {
+function toPeerKey({ address, port }: DtlsPeer): string {
   return `${address} ${port}`
 }

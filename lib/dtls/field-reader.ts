@@ -36,13 +36,13 @@ export class FieldReader {
 }
 
 /** Returns a vector with its length before it. */
-export function vectorOf(lengthBytes: number, content: Buffer): Buffer {
+export function encodeVector(lengthBytes: number, content: Buffer): Buffer {
   const length = Buffer.alloc(lengthBytes)
   length.writeUIntBE(content.length, 0, lengthBytes)
   return Buffer.concat([length, content])
 }
 
-export function uint16Of(value: number): Buffer {
+export function encodeUint16(value: number): Buffer {
   const bytes = Buffer.alloc(2)
   bytes.writeUInt16BE(value)
   return bytes

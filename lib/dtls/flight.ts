@@ -18,7 +18,7 @@ const timesBeforeSmall = 2
 const minFragmentBytes = 64
 
 /** Returns the datagrams of a flight for transmission number `times`. */
-export function datagramsOf(items: readonly FlightItem[], records: RecordLayer, times: number): Buffer[] {
+export function createDatagrams(items: readonly FlightItem[], records: RecordLayer, times: number): Buffer[] {
   const packing = new Packing(times > timesBeforeSmall ? smallBytes : usualBytes)
   for (const item of items) {
     if (item.kind === 'change') packing.add(records.seal(contentTypes.changeCipherSpec, 0, Buffer.of(1)))
@@ -33,7 +33,7 @@ function addMessage(
   records: RecordLayer,
 ): void {
   const { type, messageSequence, body } = message
-  const headerBytes = records.overheadBytes(epoch) + handshakeHeaderBytes
+  const headerBytes = records.computeOverheadBytes(epoch) + handshakeHeaderBytes
   let offset = 0
   do {
     if (packing.freeBytes < headerBytes + Math.min(minFragmentBytes, body.length - offset)) packing.startDatagram()

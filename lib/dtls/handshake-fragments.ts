@@ -32,13 +32,13 @@ export interface HandshakeMessage {
 export function parseFragments(plaintext: Buffer): HandshakeFragment[] {
   const fragments: HandshakeFragment[] = []
   for (let at = 0; at < plaintext.length;) {
-    if (plaintext.length - at < handshakeHeaderBytes) throw malformed()
+    if (plaintext.length - at < handshakeHeaderBytes) throw createMalformedError()
     const length = plaintext.readUIntBE(at + 1, 3)
     const offset = plaintext.readUIntBE(at + 6, 3)
     const fragmentLength = plaintext.readUIntBE(at + 9, 3)
     const end = at + handshakeHeaderBytes + fragmentLength
     if (end > plaintext.length || offset + fragmentLength > length || fragments.length >= maxFragments)
-      throw malformed()
+      throw createMalformedError()
     fragments.push({
       type: plaintext.readUInt8(at),
       length,
@@ -101,7 +101,7 @@ export class HandshakeReassembly {
       throw new HandshakeFailure('illegalParameter', 'fragments of a handshake message have different types or lengths')
     if (message.ranges.length >= maxFragments) return true
     body.copy(message.bytes, offset)
-    message.ranges = withRange(message.ranges, offset, offset + body.length)
+    message.ranges = addRange(message.ranges, offset, offset + body.length)
     return true
   }
 
@@ -120,7 +120,7 @@ function isWhole({ ranges, bytes }: IncompleteMessage): boolean {
   return first !== undefined && first[0] === 0 && first[1] === bytes.length
 }
 
-function withRange(ranges: IncompleteMessage['ranges'], from: number, to: number): IncompleteMessage['ranges'] {
+function addRange(ranges: IncompleteMessage['ranges'], from: number, to: number): IncompleteMessage['ranges'] {
   const before = ranges.filter(([, end]) => end < from)
   const after = ranges.filter(([start]) => start > to)
   const joined = ranges.filter(([start, end]) => end >= from && start <= to)
@@ -129,6 +129,6 @@ function withRange(ranges: IncompleteMessage['ranges'], from: number, to: number
   return [...before, [start, end], ...after]
 }
 
-function malformed(): HandshakeFailure {
+function createMalformedError(): HandshakeFailure {
   return new HandshakeFailure('decodeError', 'a handshake record is malformed')
 }

@@ -1,6 +1,6 @@
 // Encodes and decodes the handshake messages of a DTLS 1.2 server.
 
-import { FieldReader, uint16Of, vectorOf } from './field-reader.ts'
+import { FieldReader, encodeUint16, encodeVector } from './field-reader.ts'
 import { HandshakeFailure } from './alerts.ts'
 import { dtls10, dtls12 } from './records.ts'
 
@@ -63,7 +63,7 @@ export function parseClientHello(body: Buffer): ClientHello {
   const beforeCookie = body.subarray(0, body.length - reader.left)
   const cookie = reader.vector(1)
   const afterCookie = body.subarray(body.length - reader.left)
-  const suites = uint16List(reader.vector(2))
+  const suites = readUint16List(reader.vector(2))
   if (!reader.vector(1).includes(0)) throw new HandshakeFailure('illegalParameter', 'compression is not supported')
   const extensions = reader.left === 0 ? new Map<number, Buffer>() : parseExtensions(reader)
   reader.expectEnd()
@@ -72,8 +72,8 @@ export function parseClientHello(body: Buffer): ClientHello {
     sessionId,
     cookie,
     suites,
-    groups: listIn(extensions.get(extensionTypes.supportedGroups)),
-    signatureAlgorithms: listIn(extensions.get(extensionTypes.signatureAlgorithms)),
+    groups: readList(extensions.get(extensionTypes.supportedGroups)),
+    signatureAlgorithms: readList(extensions.get(extensionTypes.signatureAlgorithms)),
     hasPointFormats: extensions.has(extensionTypes.pointFormats),
     hasExtendedMasterSecret: extensions.has(extensionTypes.extendedMasterSecret),
     hasRenegotiationInfo: readRenegotiation(suites, extensions.get(extensionTypes.renegotiationInfo)),
@@ -110,15 +110,15 @@ function readConnectionId(content: Buffer | undefined): Buffer | undefined {
   return id
 }
 
-function listIn(content: Buffer | undefined): readonly number[] | undefined {
+function readList(content: Buffer | undefined): readonly number[] | undefined {
   if (content === undefined) return undefined
   const reader = new FieldReader(content)
-  const list = uint16List(reader.vector(2))
+  const list = readUint16List(reader.vector(2))
   reader.expectEnd()
   return list
 }
 
-function uint16List(bytes: Buffer): readonly number[] {
+function readUint16List(bytes: Buffer): readonly number[] {
   if (bytes.length % 2 !== 0) throw new HandshakeFailure('decodeError', 'a list has half an entry')
   const list: number[] = []
   for (let at = 0; at < bytes.length; at += 2) list.push(bytes.readUInt16BE(at))
@@ -127,7 +127,7 @@ function uint16List(bytes: Buffer): readonly number[] {
 
 /** The version of this message is always 1.0 [RFC6347-4.2.1]. */
 export function writeHelloVerifyRequest(cookie: Buffer): Buffer {
-  return Buffer.concat([uint16Of(dtls10), vectorOf(1, cookie)])
+  return Buffer.concat([encodeUint16(dtls10), encodeVector(1, cookie)])
 }
 
 export interface ServerHello {
@@ -138,14 +138,14 @@ export interface ServerHello {
 }
 
 export function writeServerHello({ random, sessionId, suite, extensions }: ServerHello): Buffer {
-  const written = extensions.map(([type, content]) => Buffer.concat([uint16Of(type), vectorOf(2, content)]))
+  const written = extensions.map(([type, content]) => Buffer.concat([encodeUint16(type), encodeVector(2, content)]))
   const noCompression = Buffer.of(0)
-  const head = [uint16Of(dtls12), random, vectorOf(1, sessionId), uint16Of(suite), noCompression]
-  return Buffer.concat(written.length === 0 ? head : [...head, vectorOf(2, Buffer.concat(written))])
+  const head = [encodeUint16(dtls12), random, encodeVector(1, sessionId), encodeUint16(suite), noCompression]
+  return Buffer.concat(written.length === 0 ? head : [...head, encodeVector(2, Buffer.concat(written))])
 }
 
 export function writeCertificate(chain: readonly Buffer[]): Buffer {
-  return vectorOf(3, Buffer.concat(chain.map((certificate) => vectorOf(3, certificate))))
+  return encodeVector(3, Buffer.concat(chain.map((certificate) => encodeVector(3, certificate))))
 }
 
 /** DER, the client's own first. */
@@ -164,14 +164,14 @@ export function parseCertificate(body: Buffer): readonly Buffer[] {
 /** RFC 8422 5.4: a named group and a point. */
 export function writeAgreementParameters(group: number, publicKey: Buffer): Buffer {
   const namedCurve = 3
-  return Buffer.concat([Buffer.of(namedCurve), uint16Of(group), vectorOf(1, publicKey)])
+  return Buffer.concat([Buffer.of(namedCurve), encodeUint16(group), encodeVector(1, publicKey)])
 }
 
 /** The certificate types are ECDSA and RSA; the list of authorities is empty, because it would be long. */
 export function writeCertificateRequest(signatureAlgorithms: readonly number[]): Buffer {
   const types = Buffer.of(64, 1)
-  const algorithms = Buffer.concat(signatureAlgorithms.map(uint16Of))
-  return Buffer.concat([vectorOf(1, types), vectorOf(2, algorithms), vectorOf(2, Buffer.alloc(0))])
+  const algorithms = Buffer.concat(signatureAlgorithms.map(encodeUint16))
+  return Buffer.concat([encodeVector(1, types), encodeVector(2, algorithms), encodeVector(2, Buffer.alloc(0))])
 }
 
 export function parseCertificateVerify(body: Buffer): { readonly algorithm: number; readonly signature: Buffer } {

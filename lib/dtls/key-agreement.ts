@@ -32,19 +32,19 @@ function beginX25519(): KeyAgreement {
     group: groups.x25519,
     publicKey: publicKey.export({ type: 'spki', format: 'der' }).subarray(x25519Prefix.length),
     agree(other) {
-      if (other.length !== x25519Bytes) throw wrongKey()
+      if (other.length !== x25519Bytes) throw createKeyError()
       const key = createPublicKey({ key: Buffer.concat([x25519Prefix, other]), type: 'spki', format: 'der' })
-      return sharedWith(privateKey, key)
+      return computeSharedSecret(privateKey, key)
     },
   }
 }
 
-function sharedWith(privateKey: KeyObject, publicKey: KeyObject): Buffer {
+function computeSharedSecret(privateKey: KeyObject, publicKey: KeyObject): Buffer {
   try {
     return diffieHellman({ privateKey, publicKey })
   } catch {
     // OpenSSL rejects a point of small order.
-    throw wrongKey()
+    throw createKeyError()
   }
 }
 
@@ -58,12 +58,12 @@ function beginP256(): KeyAgreement {
       try {
         return ecdh.computeSecret(other)
       } catch {
-        throw wrongKey()
+        throw createKeyError()
       }
     },
   }
 }
 
-function wrongKey(): HandshakeFailure {
+function createKeyError(): HandshakeFailure {
   return new HandshakeFailure('illegalParameter', 'the public key of the client is none of the group')
 }

@@ -27,7 +27,7 @@ export function expandSecret(secret: Buffer, label: string, seed: Buffer, length
 }
 
 /** RFC 4279: `other` is the shared secret of a key agreement; default: zeros with the length of the key. */
-export function premasterOfKey(key: Uint8Array, other: Buffer = Buffer.alloc(key.length)): Buffer {
+export function derivePskPremaster(key: Uint8Array, other: Buffer = Buffer.alloc(key.length)): Buffer {
   const bytes = Buffer.alloc(4 + other.length + key.length)
   bytes.writeUInt16BE(other.length, 0)
   other.copy(bytes, 2)
@@ -37,15 +37,15 @@ export function premasterOfKey(key: Uint8Array, other: Buffer = Buffer.alloc(key
 }
 
 /** RFC 7627: bound to all messages up to ClientKeyExchange. */
-export function extendedMasterSecret(premaster: Buffer, transcript: readonly Buffer[]): Buffer {
-  return expandSecret(premaster, 'extended master secret', hashOf(transcript), masterSecretBytes)
+export function deriveExtendedMasterSecret(premaster: Buffer, transcript: readonly Buffer[]): Buffer {
+  return expandSecret(premaster, 'extended master secret', hashTranscript(transcript), masterSecretBytes)
 }
 
-export function plainMasterSecret(premaster: Buffer, clientRandom: Buffer, serverRandom: Buffer): Buffer {
+export function derivePlainMasterSecret(premaster: Buffer, clientRandom: Buffer, serverRandom: Buffer): Buffer {
   return expandSecret(premaster, 'master secret', Buffer.concat([clientRandom, serverRandom]), masterSecretBytes)
 }
 
-export function trafficKeys(master: Buffer, clientRandom: Buffer, serverRandom: Buffer): TrafficKeys {
+export function deriveTrafficKeys(master: Buffer, clientRandom: Buffer, serverRandom: Buffer): TrafficKeys {
   const length = 2 * (keyBytes + ivBytes)
   const block = expandSecret(master, 'key expansion', Buffer.concat([serverRandom, clientRandom]), length)
   const ivs = 2 * keyBytes
@@ -57,11 +57,11 @@ export function trafficKeys(master: Buffer, clientRandom: Buffer, serverRandom: 
   }
 }
 
-export function verifyDataOf(master: Buffer, side: 'client' | 'server', transcript: readonly Buffer[]): Buffer {
-  return expandSecret(master, `${side} finished`, hashOf(transcript), verifyDataBytes)
+export function deriveVerifyData(master: Buffer, side: 'client' | 'server', transcript: readonly Buffer[]): Buffer {
+  return expandSecret(master, `${side} finished`, hashTranscript(transcript), verifyDataBytes)
 }
 
-function hashOf(transcript: readonly Buffer[]): Buffer {
+function hashTranscript(transcript: readonly Buffer[]): Buffer {
   const hash = createHash('sha256')
   for (const message of transcript) hash.update(message)
   return hash.digest()

@@ -37,7 +37,7 @@ export class RecordLayer {
     return this.#read !== undefined
   }
 
-  overheadBytes(epoch: Epoch): number {
+  computeOverheadBytes(epoch: Epoch): number {
     return (epoch === 1 ? this.#write?.overheadBytes : undefined) ?? recordHeaderBytes
   }
 
@@ -56,7 +56,7 @@ export class RecordLayer {
     if (window?.isNew(sequence) !== true) return undefined
     const opened = epoch === 0 ? { type: record.type, plaintext: record.body } : this.#read?.open(record)
     if (opened === undefined) return undefined
-    window.note(sequence)
+    window.recordSequence(sequence)
     return { ...opened, isLatest: window.isLatest(sequence) }
   }
 }

@@ -109,10 +109,10 @@ export class RecordProtection {
   seal(fields: RecordFields, plaintext: Buffer): Buffer {
     const hasId = this.#connectionId.length > 0
     const inner = hasId ? Buffer.concat([plaintext, Buffer.from([fields.type])]) : plaintext
-    const explicit = sequenceBytes(fields)
+    const explicit = encodeSequence(fields)
     const nonce = Buffer.concat([this.#iv, explicit])
     const cipher = createCipheriv(this.#mode, this.#key, nonce, { authTagLength: this.#suite.tagBytes })
-    cipher.setAAD(this.#additionalData(fields, inner.length), { plaintextLength: inner.length })
+    cipher.setAAD(this.#createAdditionalData(fields, inner.length), { plaintextLength: inner.length })
     const encrypted = cipher.update(inner)
     cipher.final()
     const body = Buffer.concat([explicit, encrypted, cipher.getAuthTag()])
@@ -130,7 +130,7 @@ export class RecordProtection {
     const nonce = Buffer.concat([this.#iv, body.subarray(0, explicitNonceBytes)])
     const decipher = createDecipheriv(this.#mode, this.#key, nonce, { authTagLength: tagBytes })
     decipher.setAuthTag(body.subarray(body.length - tagBytes))
-    decipher.setAAD(this.#additionalData(record, length), { plaintextLength: length })
+    decipher.setAAD(this.#createAdditionalData(record, length), { plaintextLength: length })
     let plaintext: Buffer
     try {
       plaintext = decipher.update(body.subarray(explicitNonceBytes, body.length - tagBytes))
@@ -139,7 +139,7 @@ export class RecordProtection {
       // These calls throw only for invalid authentication.
       return undefined
     }
-    return connectionId.length === 0 ? { type: record.type, plaintext } : withInnerType(plaintext)
+    return connectionId.length === 0 ? { type: record.type, plaintext } : readInnerType(plaintext)
   }
 
   get #mode(): 'aes-128-ccm' {
@@ -147,9 +147,9 @@ export class RecordProtection {
     return this.#suite.cipher as 'aes-128-ccm'
   }
 
-  #additionalData(fields: RecordFields, length: number): Buffer {
+  #createAdditionalData(fields: RecordFields, length: number): Buffer {
     const id = this.#connectionId
-    const sequence = sequenceBytes(fields)
+    const sequence = encodeSequence(fields)
     if (id.length === 0) {
       const head = Buffer.from([fields.type, fields.version >> 8, fields.version & 0xff, length >> 8, length & 0xff])
       return Buffer.concat([sequence, head])
@@ -160,7 +160,7 @@ export class RecordProtection {
   }
 }
 
-function sequenceBytes({ epoch, sequence }: RecordFields): Buffer {
+function encodeSequence({ epoch, sequence }: RecordFields): Buffer {
   const bytes = Buffer.allocUnsafe(explicitNonceBytes)
   bytes.writeUInt16BE(epoch, 0)
   bytes.writeUIntBE(sequence, 2, 6)
@@ -168,7 +168,7 @@ function sequenceBytes({ epoch, sequence }: RecordFields): Buffer {
 }
 
 /** RFC 9146 4: the type is the last byte that is not zero. */
-function withInnerType(inner: Buffer): { readonly type: number; readonly plaintext: Buffer } | undefined {
+function readInnerType(inner: Buffer): { readonly type: number; readonly plaintext: Buffer } | undefined {
   let end = inner.length
   while (end > 0 && inner[end - 1] === 0) end -= 1
   const type = inner[end - 1]

@@ -15,7 +15,7 @@ export class ReplayWindow {
   }
 
   /** Only for an authenticated record. */
-  note(sequence: number): void {
+  recordSequence(sequence: number): void {
     const ahead = sequence - this.#latest
     if (ahead <= 0) this.#seen |= 1n << BigInt(-ahead)
     else {

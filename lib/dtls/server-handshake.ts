@@ -12,7 +12,7 @@ import { toPeerCertificate } from '../certificates/index.ts'
 import { HandshakeFailure } from './alerts.ts'
 import { type CipherSuite } from './cipher-suites.ts'
 import type { ClientCredentials, DtlsCertificate, DtlsCredentials } from './dtls-credentials.ts'
-import { FieldReader, vectorOf, uint16Of } from './field-reader.ts'
+import { FieldReader, encodeVector, encodeUint16 } from './field-reader.ts'
 import type { FlightItem } from './flight.ts'
 import { type HandshakeMessage, writeWholeMessage } from './handshake-fragments.ts'
 import {
@@ -28,12 +28,12 @@ import {
 } from './handshake-messages.ts'
 import { beginAgreement, chooseGroup, groups, type KeyAgreement } from './key-agreement.ts'
 import {
-  extendedMasterSecret,
-  plainMasterSecret,
-  premasterOfKey,
-  trafficKeys,
+  deriveExtendedMasterSecret,
+  derivePlainMasterSecret,
+  derivePskPremaster,
+  deriveTrafficKeys,
   type TrafficKeys,
-  verifyDataOf,
+  deriveVerifyData,
 } from './key-schedule.ts'
 import type { Epoch } from './record-layer.ts'
 import { RecordProtection } from './records.ts'
@@ -126,7 +126,7 @@ export class ServerHandshake {
 
   /** Sends the first flight. */
   start(): void {
-    const session = this.#resumable()
+    const session = this.#findResumableSession()
     if (session === undefined) this.#startWhole()
     else this.#resume(session)
   }
@@ -142,11 +142,11 @@ export class ServerHandshake {
       case messageTypes.finished:
         return this.#handleFinished(message)
       default:
-        throw unexpected()
+        throw createOrderError()
     }
   }
 
-  #resumable(): ResumableSession | undefined {
+  #findResumableSession(): ResumableSession | undefined {
     const { sessions, credentials, nowMs } = this.#options
     const session = sessions.find(this.#hello.sessionId, nowMs())
     if (session === undefined || !this.#hello.hasExtendedMasterSecret) return undefined
@@ -164,9 +164,9 @@ export class ServerHandshake {
     this.#sessionId = this.#hello.sessionId
     this.#master = session.master
     this.#shown.credentials = session.credentials
-    const hello = this.#message(0, messageTypes.serverHello, this.#serverHello(suite))
+    const hello = this.#createMessage(0, messageTypes.serverHello, this.#createServerHello(suite))
     this.#protect(suite)
-    const finished = this.#message(1, messageTypes.finished, this.#verifyData('server'))
+    const finished = this.#createMessage(1, messageTypes.finished, this.#verifyData('server'))
     this.#expected = 'finished-of-resumption'
     this.#options.sendFlight([hello, { kind: 'change' }, finished], false)
   }
@@ -177,21 +177,23 @@ export class ServerHandshake {
     const { suite } = choice
     const { certificate, clients } = this.#options.credentials
     if (this.#hello.hasExtendedMasterSecret) this.#sessionId = this.#options.random(sessionIdBytes)
-    const flight = [this.#message(0, messageTypes.serverHello, this.#serverHello(suite))]
+    const flight = [this.#createMessage(0, messageTypes.serverHello, this.#createServerHello(suite))]
     const usesCertificates = suite.keyExchange === 'ecdhe-ecdsa' || suite.keyExchange === 'ecdhe-rsa'
     if (usesCertificates && certificate !== undefined)
-      flight.push(this.#message(0, messageTypes.certificate, writeCertificate(certificate.chain)))
+      flight.push(this.#createMessage(0, messageTypes.certificate, writeCertificate(certificate.chain)))
     if (suite.keyExchange !== 'psk')
-      flight.push(this.#message(0, messageTypes.serverKeyExchange, this.#keyExchange(choice, certificate)))
+      flight.push(this.#createMessage(0, messageTypes.serverKeyExchange, this.#createKeyExchange(choice, certificate)))
     const requestsCertificate = usesCertificates && clients !== undefined
     if (requestsCertificate)
-      flight.push(this.#message(0, messageTypes.certificateRequest, writeCertificateRequest(signatureAlgorithmIds)))
-    flight.push(this.#message(0, messageTypes.serverHelloDone, Buffer.alloc(0)))
+      flight.push(
+        this.#createMessage(0, messageTypes.certificateRequest, writeCertificateRequest(signatureAlgorithmIds)),
+      )
+    flight.push(this.#createMessage(0, messageTypes.serverHelloDone, Buffer.alloc(0)))
     this.#expected = requestsCertificate ? 'certificate' : 'key-exchange'
     this.#options.sendFlight(flight, false)
   }
 
-  #serverHello(suite: CipherSuite): Buffer {
+  #createServerHello(suite: CipherSuite): Buffer {
     const { hasRenegotiationInfo, hasExtendedMasterSecret, hasPointFormats, connectionId } = this.#hello
     const extensions: [number, Buffer][] = []
     if (hasRenegotiationInfo) extensions.push([extensionTypes.renegotiationInfo, Buffer.of(0)])
@@ -199,7 +201,7 @@ export class ServerHandshake {
     if (hasPointFormats && suite.keyExchange !== 'psk') extensions.push([extensionTypes.pointFormats, Buffer.of(1, 0)])
     const ownId = this.#options.connectionId
     if (connectionId !== undefined && ownId !== undefined)
-      extensions.push([extensionTypes.connectionId, vectorOf(1, ownId)])
+      extensions.push([extensionTypes.connectionId, encodeVector(1, ownId)])
     return writeServerHello({
       random: this.#serverRandom,
       sessionId: this.#sessionId,
@@ -208,20 +210,20 @@ export class ServerHandshake {
     })
   }
 
-  #keyExchange({ group, signature }: Choice, certificate: DtlsCertificate | undefined): Buffer {
+  #createKeyExchange({ group, signature }: Choice, certificate: DtlsCertificate | undefined): Buffer {
     const agreement = beginAgreement(group)
     this.#agreement = agreement
     const parameters = writeAgreementParameters(group, agreement.publicKey)
     // RFC 5489 2: no identity hint, and no signature.
-    if (signature === undefined || certificate === undefined) return Buffer.concat([uint16Of(0), parameters])
+    if (signature === undefined || certificate === undefined) return Buffer.concat([encodeUint16(0), parameters])
     const signed = Buffer.concat([this.#hello.random, this.#serverRandom, parameters])
     const value = signWith(signature, certificate.key, signed)
-    return Buffer.concat([parameters, uint16Of(signature), vectorOf(2, value)])
+    return Buffer.concat([parameters, encodeUint16(signature), encodeVector(2, value)])
   }
 
   #handleCertificate(message: HandshakeMessage): void {
     const { clients } = this.#options.credentials
-    if (this.#expected !== 'certificate' || clients === undefined) throw unexpected()
+    if (this.#expected !== 'certificate' || clients === undefined) throw createOrderError()
     const chain = parseCertificate(message.body)
     if (chain.length === 0 && clients.isRequired)
       throw new HandshakeFailure('handshakeFailure', 'it has sent no certificate, which fail_if_no_peer_cert requires')
@@ -237,30 +239,30 @@ export class ServerHandshake {
 
   #handleKeyExchange(message: HandshakeMessage): void {
     const suite = this.#choice?.suite
-    if (this.#expected !== 'key-exchange' || suite === undefined) throw unexpected()
-    const premaster = this.#premaster(suite, new FieldReader(message.body))
+    if (this.#expected !== 'key-exchange' || suite === undefined) throw createOrderError()
+    const premaster = this.#readPremaster(suite, new FieldReader(message.body))
     this.#transcript.push(writeWholeMessage(message))
     this.#master = this.#hello.hasExtendedMasterSecret
-      ? extendedMasterSecret(premaster, this.#transcript)
-      : plainMasterSecret(premaster, this.#hello.random, this.#serverRandom)
+      ? deriveExtendedMasterSecret(premaster, this.#transcript)
+      : derivePlainMasterSecret(premaster, this.#hello.random, this.#serverRandom)
     this.#protect(suite)
     this.#expected = this.#clientKey === undefined ? 'finished' : 'certificate-verify'
   }
 
-  #premaster({ keyExchange }: CipherSuite, reader: FieldReader): Buffer {
+  #readPremaster({ keyExchange }: CipherSuite, reader: FieldReader): Buffer {
     const usesKey = keyExchange === 'psk' || keyExchange === 'ecdhe-psk'
     const identity = usesKey ? reader.vector(2) : undefined
     const shared = keyExchange === 'psk' ? undefined : this.#agreement?.agree(reader.vector(1))
     reader.expectEnd()
     if (identity === undefined) {
-      if (shared === undefined) throw unexpected()
+      if (shared === undefined) throw createOrderError()
       return shared
     }
-    return premasterOfKey(this.#keyOf(identity), shared)
+    return derivePskPremaster(this.#findKey(identity), shared)
   }
 
   /** An unknown identity gets a random key: the result and the time are those of a wrong key. */
-  #keyOf(identity: Buffer): Uint8Array {
+  #findKey(identity: Buffer): Uint8Array {
     const name = identity.toString('utf8')
     const isName = identity.length <= maxIdentityBytes && Buffer.from(name, 'utf8').equals(identity)
     const key = isName ? this.#options.credentials.findKey(name) : undefined
@@ -271,7 +273,7 @@ export class ServerHandshake {
   }
 
   #handleCertificateVerify(message: HandshakeMessage): void {
-    if (this.#expected !== 'certificate-verify' || this.#clientKey === undefined) throw unexpected()
+    if (this.#expected !== 'certificate-verify' || this.#clientKey === undefined) throw createOrderError()
     const { algorithm, signature } = parseCertificateVerify(message.body)
     if (!isSignedBy(this.#clientKey, algorithm, Buffer.concat(this.#transcript), signature))
       throw new HandshakeFailure('decryptError', 'it does not have the key of its certificate')
@@ -281,7 +283,7 @@ export class ServerHandshake {
 
   #handleFinished(message: HandshakeMessage): void {
     const isResumption = this.#expected === 'finished-of-resumption'
-    if (this.#expected !== 'finished' && !isResumption) throw unexpected()
+    if (this.#expected !== 'finished' && !isResumption) throw createOrderError()
     const wanted = this.#verifyData('client')
     if (message.body.length !== wanted.length || !timingSafeEqual(message.body, wanted))
       throw new HandshakeFailure('decryptError', 'its Finished does not fit to the handshake')
@@ -293,7 +295,7 @@ export class ServerHandshake {
 
   #finish(message: HandshakeMessage): void {
     this.#transcript.push(writeWholeMessage(message))
-    const finished = this.#message(1, messageTypes.finished, this.#verifyData('server'))
+    const finished = this.#createMessage(1, messageTypes.finished, this.#verifyData('server'))
     this.#options.sendFlight([{ kind: 'change' }, finished], true)
     this.#keepSession()
   }
@@ -306,11 +308,11 @@ export class ServerHandshake {
   }
 
   #verifyData(side: 'client' | 'server'): Buffer {
-    return verifyDataOf(this.#master, side, this.#transcript)
+    return deriveVerifyData(this.#master, side, this.#transcript)
   }
 
   #protect(suite: CipherSuite): void {
-    const keys: TrafficKeys = trafficKeys(this.#master, this.#hello.random, this.#serverRandom)
+    const keys: TrafficKeys = deriveTrafficKeys(this.#master, this.#hello.random, this.#serverRandom)
     const { connectionId } = this.#options
     const usesIds = connectionId !== undefined && this.#hello.connectionId !== undefined
     this.#options.protect({
@@ -320,7 +322,7 @@ export class ServerHandshake {
   }
 
   /** Creates the next message of the server, and adds it to the handshake hash. */
-  #message(epoch: Epoch, type: number, body: Buffer): FlightItem {
+  #createMessage(epoch: Epoch, type: number, body: Buffer): FlightItem {
     const message = { type, messageSequence: this.#nextSequence++, body }
     this.#transcript.push(writeWholeMessage(message))
     return { kind: 'message', epoch, message }
@@ -353,6 +355,6 @@ function canSign(
   return certificate?.key.asymmetricKeyType === 'ec' && isKnown
 }
 
-function unexpected(): HandshakeFailure {
+function createOrderError(): HandshakeFailure {
   return new HandshakeFailure('unexpectedMessage', 'a handshake message is out of order')
 }

@@ -33,17 +33,17 @@ export function chooseSignature(key: KeyObject, offered: readonly number[] | und
 export function signWith(id: number, key: KeyObject, content: Buffer): Buffer {
   const algorithm = algorithms.find((known) => known.id === id)
   if (algorithm === undefined) throw new TypeError(`the signature algorithm ${id} is unknown`)
-  return sign(algorithm.hash, content, keyInput(algorithm, key))
+  return sign(algorithm.hash, content, toKeyInput(algorithm, key))
 }
 
 /** Checks a signature. Returns false also if the algorithm does not fit the key. */
 export function isSignedBy(key: KeyObject, id: number, content: Buffer, signature: Buffer): boolean {
   const algorithm = algorithms.find((known) => known.id === id)
   if (algorithm === undefined || algorithm.key !== key.asymmetricKeyType) return false
-  return verify(algorithm.hash, content, keyInput(algorithm, key), signature)
+  return verify(algorithm.hash, content, toKeyInput(algorithm, key), signature)
 }
 
-function keyInput({ isPss }: SignatureAlgorithm, key: KeyObject): SignKeyObjectInput {
+function toKeyInput({ isPss }: SignatureAlgorithm, key: KeyObject): SignKeyObjectInput {
   if (!isPss) return { key }
   return { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST }
 }

@@ -20,7 +20,7 @@ export type ConvertedMembers = ReadonlyMap<
  * Returns the tables as members of an archive. Records that are not valid in an archive are omitted, and named in `skipped`. Throws
  * InvalidArchive if such a record restricts clients: without it, they would be allowed more.
  */
-export function membersOf(tables: Partial<Record<TableName, TableRecord[]>>, skipped: string[]): ConvertedMembers {
+export function toMembers(tables: Partial<Record<TableName, TableRecord[]>>, skipped: string[]): ConvertedMembers {
   const members = new Map<string, { content: Buffer; count: number; table: TableName }>()
   for (const [name, records] of Object.entries(tables)) {
     const table = name as TableName
@@ -29,7 +29,8 @@ export function membersOf(tables: Partial<Record<TableName, TableRecord[]>>, ski
       const line = writeRow(table, record)
       const problem = findProblem(table, line)
       if (problem === undefined) lines.push(line)
-      else if (restricts(record)) throw new InvalidArchive(`${table}: ${quoteText(nameOfRecord(record))} ${problem}`)
+      else if (isRestriction(record))
+        throw new InvalidArchive(`${table}: ${quoteText(nameOfRecord(record))} ${problem}`)
       else skipped.push(`${table}: ${quoteText(nameOfRecord(record))} ${problem}`)
     }
     if (lines.length === 0) continue
@@ -38,7 +39,7 @@ export function membersOf(tables: Partial<Record<TableName, TableRecord[]>>, ski
   return members
 }
 
-const restricts = (record: TableRecord): boolean =>
+const isRestriction = (record: TableRecord): boolean =>
   record.kind === 'ban' || (record.kind === 'rule' && record.permit === 'deny')
 
 /** A line that cannot be read back would make the whole archive invalid. */

@@ -138,9 +138,9 @@ class BenchRun {
     const { scenario, clients } = this.#options
     const { count } = this.#total
     const latencyMs = {
-      p50: this.#total.percentileMs(0.5),
-      p95: this.#total.percentileMs(0.95),
-      p99: this.#total.percentileMs(0.99),
+      p50: this.#total.computePercentileMs(0.5),
+      p95: this.#total.computePercentileMs(0.95),
+      p99: this.#total.computePercentileMs(0.99),
       max: this.#total.maxMs,
     }
     const perSecond = count / seconds
@@ -152,9 +152,9 @@ class BenchRun {
     for (const client of [...this.#clients, ...this.#publishers]) client.disconnect()
   }
 
-  #note(latencyMs: number): void {
-    this.#total.note(latencyMs)
-    this.#interval.note(latencyMs)
+  #recordLatency(latencyMs: number): void {
+    this.#total.recordLatency(latencyMs)
+    this.#interval.recordLatency(latencyMs)
   }
 
   #fail(why: string): void {
@@ -228,7 +228,8 @@ class BenchRun {
   }
 
   #takeMessage({ chunk, payloadStart, frameEnd }: PublishPacket): void {
-    if (frameEnd - payloadStart >= timestampBytes) this.#note(performance.now() - chunk.readDoubleBE(payloadStart))
+    if (frameEnd - payloadStart >= timestampBytes)
+      this.#recordLatency(performance.now() - chunk.readDoubleBE(payloadStart))
   }
 
   /** Each publisher has at most `window` unacknowledged messages. A rate applies to all publishers together. */
@@ -262,7 +263,7 @@ class BenchRun {
       if (result instanceof Error) return
       if (result.result === 'rejected') this.#fail(result.why)
       // At QoS 0 a publication counts when it is sent: there is no acknowledgement, and so no latency to measure.
-      else if (scenario === 'publish') this.#note(qos === 0 ? 0 : performance.now() - nowMs)
+      else if (scenario === 'publish') this.#recordLatency(qos === 0 ? 0 : performance.now() - nowMs)
     })
   }
 
@@ -288,7 +289,7 @@ class BenchRun {
     const startedMs = performance.now()
     try {
       const opened = await this.#connect(name)
-      this.#note(performance.now() - startedMs)
+      this.#recordLatency(performance.now() - startedMs)
       this.#clients.push(opened)
       if (this.#clients.length <= clients) return
       const oldest = this.#clients.shift()

@@ -16,7 +16,7 @@ export class LatencyHistogram {
     return this.#maxMs
   }
 
-  note(ms: number): void {
+  recordLatency(ms: number): void {
     const us = Math.max(1, ms * 1_000)
     const bucket = Math.min(bucketCount - 1, Math.floor(Math.log2(us) * bucketsPerDoubling))
     this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1
@@ -25,7 +25,7 @@ export class LatencyHistogram {
   }
 
   /** Returns a percentile in milliseconds, such as 0.99 for `share`; 0 if nothing was measured. */
-  percentileMs(share: number): number {
+  computePercentileMs(share: number): number {
     let remaining = this.#count * share
     if (this.#count === 0) return 0
     for (const [bucket, count] of this.#counts.entries()) {

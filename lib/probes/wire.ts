@@ -143,14 +143,14 @@ export interface ReceivedPublish {
  * Decodes a PUBLISH. Undefined: the frame is no PUBLISH, or ends too early. If the length of the properties is too large, everything
  * after it counts as properties.
  */
-export function publishIn(version: ProbeVersion, { type, flags, body }: Frame): ReceivedPublish | undefined {
+export function decodePublish(version: ProbeVersion, { type, flags, body }: Frame): ReceivedPublish | undefined {
   if (type !== packetTypes.publish || body.length < 2) return undefined
   const qos = (flags >> 1) & 3
   const topicEnd = 2 + body.readUInt16BE(0)
   const idEnd = topicEnd + (qos > 0 ? 2 : 0)
   if (idEnd > body.length) return undefined
   const packetId = qos > 0 ? body.readUInt16BE(topicEnd) : 0
-  const section = version === 5 ? lengthAt(body, idEnd) : { value: 0, end: idEnd }
+  const section = version === 5 ? readLength(body, idEnd) : { value: 0, end: idEnd }
   if (section === undefined) return undefined
   return {
     topic: body.toString('utf8', 2, topicEnd),
@@ -169,7 +169,7 @@ interface ReadLength {
 }
 
 /** Reads a variable byte integer. Undefined: the bytes end within it. Infinity: it is longer than four bytes, which is malformed. */
-export function lengthAt(bytes: Buffer, at: number): ReadLength | undefined {
+export function readLength(bytes: Buffer, at: number): ReadLength | undefined {
   let value = 0
   for (let index = 0; index < 4; index += 1) {
     const byte = bytes[at + index]
@@ -190,7 +190,7 @@ export class FrameReader {
     const frames: Frame[] = []
     let at = 0
     while (at < bytes.length) {
-      const length = lengthAt(bytes, at + 1)
+      const length = readLength(bytes, at + 1)
       if (length === undefined) break
       if (length.value > maxFrameBytes) return undefined
       const end = length.end + length.value

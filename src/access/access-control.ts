@@ -13,7 +13,7 @@ import { reasonCodes, type ReasonCode } from '../protocol/index.ts'
 import type { BanRecord } from '../records/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { AccessSettings } from './access-settings.ts'
-import { type Admission, identityOf } from './authenticators/accepted-identity.ts'
+import { type Admission, toIdentity } from './authenticators/accepted-identity.ts'
 import type { Attempt, UnknownClient } from './authenticators/authenticator.ts'
 import type { ChainResult } from './chain/authentication-chain.ts'
 import { AuthenticatorSet, type RecordChange } from './authenticator-set.ts'
@@ -38,7 +38,7 @@ export interface AccessDependencies {
   /** Resolves after this time. Undefined: the system clock is used. */
   wait?(ms: number): Promise<unknown>
   /** `permissions.epoch` has grown, not because of a call of `changeSettings` or `applyRecords`. */
-  permissionsChanged(): void
+  onPermissionsChanged(): void
   /** Failed logins of the node. Undefined: failed logins of this instance only. */
   readonly logins?: { readonly table: SharedArrayBuffer; readonly shard: number } | undefined
 }
@@ -72,12 +72,12 @@ export class AccessControl {
     const { peerAddress } = connection
     const banned = this.#refuseBanned({ namespace, clientId, username, peerAddress }, attempt)
     if (banned !== undefined) return banned
-    return this.#inTurn(request, attempt)
+    return this.#authenticateInTurn(request, attempt)
   }
 
   /** A login is delayed, or refused without checking its password, if its address or user name has failed logins. */
-  #inTurn(request: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
-    const login = this.#loginOf(attempt, request.authenticationMethod)
+  #authenticateInTurn(request: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
+    const login = this.#toLogin(attempt, request.authenticationMethod)
     const turn = login && this.#throttle.begin(login, attempt.nowMs)
     if (turn === undefined || turn.afterMs === 0) return this.#authenticate(request, attempt)
     return this.#wait(turn.afterMs).then(() => {
@@ -90,13 +90,13 @@ export class AccessControl {
   #authenticate(request: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { authenticationMethod: method, authenticationData: data } = request
     if (method !== undefined) return this.#authenticateBy(method, data, attempt)
-    const decided = this.#authenticators.chainOf(attempt).run(attempt)
-    if (decided instanceof Promise) return decided.then((late) => this.#resultOf(attempt, late))
-    return this.#resultOf(attempt, decided)
+    const decided = this.#authenticators.selectChain(attempt).run(attempt)
+    if (decided instanceof Promise) return decided.then((late) => this.#handleChainResult(attempt, late))
+    return this.#handleChainResult(attempt, decided)
   }
 
   /** Returns the credentials of the client; undefined if these cannot be guessed, such as a signed token. */
-  #loginOf({ connection, namespace, clientId, username, password }: Attempt, method?: string): Login | undefined {
+  #toLogin({ connection, namespace, clientId, username, password }: Attempt, method?: string): Login | undefined {
     const { peerAddress: address } = connection
     if (method !== undefined) {
       // The user name comes later, so the client ID identifies the client.
@@ -108,11 +108,11 @@ export class AccessControl {
     return isToken ? undefined : { address, namespace, name: username ?? clientId, secret: password }
   }
 
-  #noteLogin(attempt: Attempt, isRight: boolean, method?: string): void {
-    const login = this.#loginOf(attempt, method)
+  #recordLogin(attempt: Attempt, isRight: boolean, method?: string): void {
+    const login = this.#toLogin(attempt, method)
     if (login === undefined) return
-    if (isRight) this.#throttle.noteSucceeded(login, attempt.nowMs)
-    else this.#throttle.noteFailed(login, attempt.nowMs)
+    if (isRight) this.#throttle.recordSuccessfulLogin(login, attempt.nowMs)
+    else this.#throttle.recordFailedLogin(login, attempt.nowMs)
   }
 
   #wait(ms: number): Promise<unknown> {
@@ -152,7 +152,7 @@ export class AccessControl {
     this.#authenticators.applyRecords(change)
     const haveRulesChanged = this.permissions.applyRecords(change)
     if (!this.#bans.applyRecords(change)) return haveRulesChanged
-    this.permissions.noteChange()
+    this.permissions.invalidateDecisions()
     return true
   }
 
@@ -163,13 +163,13 @@ export class AccessControl {
   }
 
   /** Returns the clients of a namespace, or of none, that are banned for flapping, oldest first. */
-  flapping(namespace: string | undefined): readonly BanRecord[] {
-    return this.#bans.flapping(namespace, this.#dependencies.nowMs())
+  listFlappingBans(namespace: string | undefined): readonly BanRecord[] {
+    return this.#bans.listFlappingBans(namespace, this.#dependencies.nowMs())
   }
 
   /** Returns the stored key of an identity for a handshake. */
-  preSharedKey(identity: string, namespace: string | undefined): Uint8Array | undefined {
-    return this.#authenticators.preSharedKey(identity, namespace)
+  findPreSharedKey(identity: string, namespace: string | undefined): Uint8Array | undefined {
+    return this.#authenticators.findPreSharedKey(identity, namespace)
   }
 
   /** The client disconnected: its state may be deleted. */
@@ -208,7 +208,7 @@ export class AccessControl {
     if (!this.#authenticators.scram.isOffered(method)) {
       return this.#refuse(attempt, reasonCodes.badAuthenticationMethod, 'the authentication method is not known')
     }
-    return this.#resultOfStep(
+    return this.#handleScramStep(
       attempt,
       method,
       this.#authenticators.scram.startExchange(attempt.connection, method, { data, namespace: attempt.namespace }),
@@ -224,10 +224,10 @@ export class AccessControl {
     // The core checks the order of steps: a first one comes only if no exchange is in progress.
     if (isReauthentication && !this.#authenticators.scram.isInProgress(connection))
       return this.#authenticateBy(method, data, attempt)
-    return this.#resultOfStep(attempt, method, this.#authenticators.scram.continueExchange(connection, method, data))
+    return this.#handleScramStep(attempt, method, this.#authenticators.scram.continueExchange(connection, method, data))
   }
 
-  #resultOfStep(
+  #handleScramStep(
     attempt: Attempt,
     method: string,
     step: ScramStep,
@@ -236,11 +236,11 @@ export class AccessControl {
       case 'goes-on':
         return { allowed: 'not-yet', authenticationData: step.data }
       case 'failed':
-        this.#noteLogin(attempt, false, method)
+        this.#recordLogin(attempt, false, method)
         return this.#refuse(attempt, reasonCodes.notAuthorized, `scram: ${step.why}`)
       case 'done': {
         const { username, isSuperuser } = step.record
-        this.#noteLogin(attempt, true, method)
+        this.#recordLogin(attempt, true, method)
         return this.#admit(attempt, { result: 'accepted', username, isSuperuser, by: 'scram' }, step.data)
       }
       default:
@@ -248,28 +248,28 @@ export class AccessControl {
     }
   }
 
-  #resultOf(
+  #handleChainResult(
     attempt: Attempt,
     decided: ChainResult | UnknownClient,
   ): AuthenticationResult | Promise<AuthenticationResult> {
     switch (decided.result) {
       case 'accepted':
-        this.#noteLogin(attempt, true)
+        this.#recordLogin(attempt, true)
         return this.#admit(attempt, decided)
       case 'refused':
-        this.#noteLogin(attempt, false)
+        this.#recordLogin(attempt, false)
         return this.#refuse(attempt, decided.reason, `${decided.by}: ${decided.why}`)
       case 'failed':
         return this.#refuse(attempt, reasonCodes.serverUnavailable, `${decided.by}: ${decided.why}`)
       case 'unknown-client':
-        return this.#resultForUnknownClient(attempt)
+        return this.#handleUnknownClient(attempt)
       default:
         return decided satisfies never
     }
   }
 
   /** If `auth.allow_anonymous` is not set, clients that no authenticator knows are accepted on loopback listeners only. */
-  #resultForUnknownClient(attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
+  #handleUnknownClient(attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { allowAnonymous, profile, isChainConfigured, chain } = this.#settings
     const { username, password, connection } = attempt
     if (profile === 'hardened' && isChainConfigured && chain.length === 0) {
@@ -283,14 +283,14 @@ export class AccessControl {
     if (!isOwn && (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback))) {
       return this.#admit(attempt, { result: 'accepted', username, isSuperuser: false, by: 'anonymous' })
     }
-    this.#noteLogin(attempt, false)
+    this.#recordLogin(attempt, false)
     // With credentials, the response is that for a known client with wrong credentials.
     const hasLogin = username !== undefined || password !== undefined
     const refusal = hasLogin
       ? this.#refuse(attempt, reasonCodes.badUserNameOrPassword, 'no authenticator knows this client')
       : this.#refuse(attempt, reasonCodes.notAuthorized, 'anonymous clients are not allowed')
     if (connection.origin?.certificate === undefined || chain.includes('certificate')) return refusal
-    return withHint(refusal, 'its certificate was verified and is not used: set auth.certificate.enable = true')
+    return addHint(refusal, 'its certificate was verified and is not used: set auth.certificate.enable = true')
   }
 
   #admit(
@@ -298,8 +298,8 @@ export class AccessControl {
     success: Admission,
     authenticationData?: Buffer,
   ): AuthenticationResult | Promise<AuthenticationResult> {
-    const decision = (isSuperuser: boolean): AuthenticationResult => {
-      const identity = identityOf(attempt, { ...success, isSuperuser })
+    const decide = (isSuperuser: boolean): AuthenticationResult => {
+      const identity = toIdentity(attempt, { ...success, isSuperuser })
       // Authentication may have changed its name.
       const banned = this.#refuseBanned(identity, attempt)
       if (banned !== undefined) return banned
@@ -307,8 +307,8 @@ export class AccessControl {
       return { allowed: true, identity, ...(authenticationData === undefined ? undefined : { authenticationData }) }
     }
     if (success.isSuperuser || this.#authenticators.http?.hasSuperuserRequest !== true)
-      return decision(success.isSuperuser)
-    return this.#authenticators.http.isSuperuser({ ...attempt, username: success.username }).then(decision)
+      return decide(success.isSuperuser)
+    return this.#authenticators.http.isSuperuser({ ...attempt, username: success.username }).then(decide)
   }
 
   #refuseBanned(subject: BanSubject, attempt: Attempt): AuthenticationResult | undefined {
@@ -332,19 +332,19 @@ export class AccessControl {
         why,
       })
     }
-    return { allowed: false, reason, reasonString: reasonText(reason), cause: why }
+    return { allowed: false, reason, reasonString: describeReason(reason), cause: why }
   }
 }
 
 /** For client and log: not secret. */
-function withHint(
+function addHint(
   refusal: AuthenticationResult & { allowed: false },
   hint: string,
 ): AuthenticationResult & { allowed: false } {
   return { ...refusal, reasonString: `${refusal.reasonString}; ${hint}`, cause: `${refusal.cause}; ${hint}` }
 }
 
-function reasonText(reason: ReasonCode): string {
+function describeReason(reason: ReasonCode): string {
   switch (reason) {
     case reasonCodes.badUserNameOrPassword:
       return 'the user name or the password is not right'

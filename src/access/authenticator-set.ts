@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { JwtConfig } from '../config/index.ts'
-import { namespacedName } from '../core/index.ts'
+import { toNamespacedName } from '../core/index.ts'
 import { assert } from '../protocol/index.ts'
 import type { AccessRecord, AccessRecordKey } from '../records/index.ts'
 import type { AccessSettings } from './access-settings.ts'
@@ -12,7 +12,7 @@ import { CertificateAuthenticator, PskAuthenticator } from './authenticators/tra
 import { CredentialTable } from './credentials/credential-table.ts'
 import { GatewayUsers } from './credentials/gateway-users.ts'
 import { HttpAuthorizer } from './http/http-authorizer.ts'
-import { tokenGrants } from './rules/token-grants.ts'
+import { parseTokenGrants } from './rules/token-grants.ts'
 import { ScramAuthenticator } from './scram/scram-authenticator.ts'
 import { TokenAuthenticator } from './tokens/token-authenticator.ts'
 import { readTokenKeys } from './tokens/token-keys.ts'
@@ -47,9 +47,9 @@ export class AuthenticatorSet {
   }
 
   /** Returns the chain of the listener, of its gateway, or of the broker. */
-  chainOf({ connection: { listener } }: Attempt): AuthenticationChain {
+  selectChain({ connection: { listener } }: Attempt): AuthenticationChain {
     const own = listener.authentication as ListenerAuthentication | undefined
-    return own === undefined ? this.#chain : this.#listenerChains.of(own)
+    return own === undefined ? this.#chain : this.#listenerChains.ensureChain(own)
   }
 
   applyRecords(change: RecordChange): void {
@@ -57,22 +57,22 @@ export class AuthenticatorSet {
       if (key.kind === 'credential') this.#credentials.delete(key)
       else if (key.kind === 'gateway-user') this.#gatewayUsers.delete(key)
       else if (key.kind === 'scram') this.scram.delete(key)
-      else if (key.kind === 'psk') this.#preSharedKeys.delete(namespacedName(key.namespace, key.identity))
+      else if (key.kind === 'psk') this.#preSharedKeys.delete(toNamespacedName(key.namespace, key.identity))
     }
     for (const record of change.put) {
       if (record.kind === 'credential') this.#credentials.put(record)
       else if (record.kind === 'gateway-user') this.#gatewayUsers.put(record)
       else if (record.kind === 'scram') this.scram.put(record)
       else if (record.kind === 'psk')
-        this.#preSharedKeys.set(namespacedName(record.namespace, record.identity), record.key)
+        this.#preSharedKeys.set(toNamespacedName(record.namespace, record.identity), record.key)
     }
   }
 
   /** Returns the stored key of an identity for a handshake: of the namespace, or otherwise one without a namespace. */
-  preSharedKey(identity: string, namespace: string | undefined): Uint8Array | undefined {
+  findPreSharedKey(identity: string, namespace: string | undefined): Uint8Array | undefined {
     // An identity must not contain a namespace.
     if (identity.includes('\0')) return undefined
-    return this.#preSharedKeys.get(namespacedName(namespace, identity)) ?? this.#preSharedKeys.get(identity)
+    return this.#preSharedKeys.get(toNamespacedName(namespace, identity)) ?? this.#preSharedKeys.get(identity)
   }
 
   close(): void {
@@ -83,7 +83,7 @@ export class AuthenticatorSet {
   #buildChain(settings: AccessSettings): AuthenticationChain {
     this.#credentials.setConfigured(settings.credentials)
     this.scram.changeSettings(settings.chain.includes('scram') ? settings.scram : undefined)
-    this.http = httpAuthorizerOf(settings.http, this.http)
+    this.http = updateHttpAuthorizer(settings.http, this.http)
     const links: ChainLink[] = []
     for (const name of settings.chain) {
       const authenticator = this.#createAuthenticator(name, settings)
@@ -103,7 +103,7 @@ export class AuthenticatorSet {
           this.scram.isUser(username, namespace),
         )
       case 'jwt':
-        return settings.token === undefined ? undefined : tokenAuthenticator(settings.token)
+        return settings.token === undefined ? undefined : createTokenAuthenticator(settings.token)
       case 'http':
         return this.http
       case 'scram':
@@ -115,7 +115,7 @@ export class AuthenticatorSet {
 }
 
 /** An unchanged authorizer is kept, with its connections and its cache. */
-function httpAuthorizerOf(
+function updateHttpAuthorizer(
   settings: AccessSettings['http'],
   before: HttpAuthorizer | undefined,
 ): HttpAuthorizer | undefined {
@@ -124,8 +124,8 @@ function httpAuthorizerOf(
 }
 
 /** Keys were validated with the settings, so a problem now is an internal error. */
-function tokenAuthenticator(settings: JwtConfig): TokenAuthenticator {
+function createTokenAuthenticator(settings: JwtConfig): TokenAuthenticator {
   const read = readTokenKeys(settings.key)
   assert('keys' in read, 'the keys for tokens were checked before')
-  return new TokenAuthenticator(settings, read.keys, tokenGrants)
+  return new TokenAuthenticator(settings, read.keys, parseTokenGrants)
 }

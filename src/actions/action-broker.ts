@@ -23,7 +23,10 @@ export interface ActionBroker {
   /** Number of shards. */
   readonly shards: number
   readonly log: Log
-  readonly view: Pick<BrokerView, 'client' | 'internalSession' | 'waitingForActions' | 'clientsWaitingForActions'>
+  readonly view: Pick<
+    BrokerView,
+    'findClient' | 'internalSession' | 'waitingForActions' | 'listClientsWaitingForActions'
+  >
   readonly access: Pick<AccessControl, 'explain'>
   readonly commands: { run(command: Command): Promise<CommandResult> }
   nowMs(): number
@@ -42,7 +45,7 @@ export interface ActionBroker {
   /** Sends changed values of `kv_store_*` to the main thread, which passes them to all shards. */
   sendStoredValues(changes: readonly StoredValueChange[]): void
   /** Adds an entry to the timelines of publishers that wait for an action. */
-  noteWaiting(clientIds: readonly string[], text: string): void
+  recordWaiting(clientIds: readonly string[], text: string): void
   raiseAlarm(name: AlarmName, message: string): void
   endAlarm(name: AlarmName, message: string): void
   /** Reports an internal error, which ends the shard. */

@@ -6,14 +6,23 @@ export type * from './plan/rule-plan.ts'
 export type * from './plan/rule-reports.ts'
 export { topicCountNames } from './plan/rule-reports.ts'
 export { planRules } from './plan/plan-rules.ts'
-export { problemOfSql } from './plan/check-sql.ts'
-export { derivedResources, keyOfDerived, type Resource } from './plan/derived-rules.ts'
+export { findSqlProblem as problemOfSql } from './plan/check-sql.ts'
+export {
+  listDerivedResources as derivedResources,
+  findDerivedKey as keyOfDerived,
+  type Resource,
+} from './plan/derived-rules.ts'
 export { hasRules } from './plan/check-namespaces.ts'
-export { isSettingOfFiles, mapActionNames, mapSettingNames, refusalOfFiles } from './plan/namespaced-resources.ts'
-export { schemasOf } from './plan/plan-schemas.ts'
+export {
+  isSettingOfFiles,
+  mapActionNames,
+  mapSettingNames,
+  findFileProblem as refusalOfFiles,
+} from './plan/namespaced-resources.ts'
+export { listSchemas as schemasOf } from './plan/plan-schemas.ts'
 export type { RetryProgress } from './delivery/dead-letter-retry.ts'
-export { hostWithin } from './columns/rule-namespace.ts'
+export { createNamespaceHost as hostWithin } from './columns/rule-namespace.ts'
 export { LateRuleHook } from './rules/late-rule-hook.ts'
-export { ruleHost } from './rules/rule-host.ts'
+export { createRuleHost as ruleHost } from './rules/rule-host.ts'
 export type { LiveBatch, LiveMessage } from './watches/live-batch.ts'
 export { probeService } from './probe/probe-service.ts'

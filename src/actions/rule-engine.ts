@@ -15,9 +15,14 @@ import type { LiveBatch } from './watches/live-batch.ts'
 import { LiveWatches, type WatchQuery } from './watches/live-watches.ts'
 import { NodeValues } from './rules/node-values.ts'
 import { SourceManager } from './sources/source-manager.ts'
-import { deleteDeadLetters, listDeadLetters, retryDeadLetters, retryProgress } from './queues/dead-letters-of-action.ts'
-import { discardQueuedResults, queuedResults } from './queues/queued-results.ts'
-import { ruleHost } from './rules/rule-host.ts'
+import {
+  deleteDeadLetters,
+  listDeadLetters,
+  retryDeadLetters,
+  readRetryProgress,
+} from './queues/dead-letters-of-action.ts'
+import { discardQueuedResults, listQueuedResults } from './queues/queued-results.ts'
+import { createRuleHost } from './rules/rule-host.ts'
 import type { LateRuleHook } from './rules/late-rule-hook.ts'
 import { RuleRunner } from './rules/rule-runner.ts'
 import { TopicMetrics } from './watches/topic-metrics.ts'
@@ -40,27 +45,27 @@ export class RuleEngine {
     this.#broker = broker
     this.#actions = new ActionManager({
       broker,
-      noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
-      noteFallbackFailure: (rule, why) => this.#runner.noteFallbackFailure(rule, why),
-      withoutRule: (rule, work) => this.#runner.runWithout(rule, work),
+      recordDelivered: (rule, isDone, why) => this.#runner.recordDelivered(rule, isDone, why),
+      recordFallbackFailure: (rule, why) => this.#runner.recordFallbackFailure(rule, why),
+      runWithoutRule: (rule, work) => this.#runner.runWithoutRule(rule, work),
       evaluate: (rule, event) => this.#runner.evaluate(rule, event),
     })
     this.storedValues = new NodeValues((changes) => broker.sendStoredValues(changes))
     this.#receivers = new SourceManager(broker)
     this.#runner = new RuleRunner({
       log: broker.log,
-      host: ruleHost(() => broker.nowMs(), this.#settings, this.storedValues),
+      host: createRuleHost(() => broker.nowMs(), this.#settings, this.storedValues),
       nodeName: broker.nodeName,
-      publisher: (clientId) => {
-        const client = broker.view.client(clientId)
+      findPublisher: (clientId) => {
+        const client = broker.view.findClient(clientId)
         if (client === undefined) return undefined
         const { username, address, port, version } = client
         return { username, peerAddress: address, peerPort: port, version }
       },
-      authorizationSource: ({ identity, action, topic }) =>
+      findAuthorizationSource: ({ identity, action, topic }) =>
         authorizationSource(broker.access.explain(identity, action, topic)),
       monotonicMs: () => performance.now(),
-      serverOf: (source) => this.#sources.find(({ id }) => id === source)?.server,
+      findServer: (source) => this.#sources.find(({ id }) => id === source)?.server,
       sinks: this.#actions,
       setRules: (rules, triggers) => this.#topics.setRules(rules, triggers),
     })
@@ -70,18 +75,18 @@ export class RuleEngine {
   }
 
   /** Replaces rules, actions and sources. Resolves when they are active. */
-  take(plan: RulePlan): Promise<void> {
+  configure(plan: RulePlan): Promise<void> {
     this.#last = this.#last.then(async () => {
       this.#actions.configure(plan.actions)
-      await this.#actions.whenReady()
+      await this.#actions.waitUntilReady()
       this.#sources = plan.sources
       this.#settings.schemas.take(plan.schemas)
       this.#settings.maxEvaluationMs = plan.maxEvaluationMs
       this.#settings.jqTimeoutMs = plan.jqTimeoutMs
       await this.#runner.prepare(plan.rules, nextTurn)
       this.#runner.configure(plan.rules, plan)
-      this.#topics.take(plan.countedTopics, this.#broker.nowMs())
-      this.#receivers.take(plan.sources)
+      this.#topics.configure(plan.countedTopics, this.#broker.nowMs())
+      this.#receivers.configure(plan.sources)
       this.#actions.removeOthers(plan.actions)
     })
     return this.#last
@@ -106,7 +111,11 @@ export class RuleEngine {
   }
 
   report(): RuleEngineReport {
-    return { rules: this.#runner.reports(), actions: this.#actions.reports(), sources: this.#receivers.reports() }
+    return {
+      rules: this.#runner.listReports(),
+      actions: this.#actions.listReports(),
+      sources: this.#receivers.listReports(),
+    }
   }
 
   takeWatch(query: WatchQuery, nowMs: number): LiveBatch {
@@ -117,8 +126,8 @@ export class RuleEngine {
     this.#live.end(watch)
   }
 
-  topicMetrics(): readonly TopicMetricsReport[] {
-    return this.#topics.reports()
+  listTopicMetrics(): readonly TopicMetricsReport[] {
+    return this.#topics.listReports()
   }
 
   resetTopicMetrics(topic: string | undefined): void {
@@ -145,27 +154,27 @@ export class RuleEngine {
     return this.#actions.discard(action)
   }
 
-  queuedResults(action: string): readonly QueuedResultReport[] {
-    return queuedResults(this.#actions.runningAction(action))
+  listQueuedResults(action: string): readonly QueuedResultReport[] {
+    return listQueuedResults(this.#actions.findRunningAction(action))
   }
 
   discardQueuedResults(action: string, entry: string | undefined): number {
-    return discardQueuedResults(this.#actions.runningAction(action), entry)
+    return discardQueuedResults(this.#actions.findRunningAction(action), entry)
   }
 
-  deadLetters(action: string): readonly DeadLetterReport[] {
-    return listDeadLetters(this.#actions.runningAction(action))
+  listDeadLetters(action: string): readonly DeadLetterReport[] {
+    return listDeadLetters(this.#actions.findRunningAction(action))
   }
 
   deleteDeadLetters(action: string, letter: number | undefined): number {
-    return deleteDeadLetters(this.#actions.runningAction(action), letter)
+    return deleteDeadLetters(this.#actions.findRunningAction(action), letter)
   }
 
   retryDeadLetters(action: string, letter: number | undefined): Promise<RetryProgress> {
-    return retryDeadLetters(this.#actions.runningAction(action), letter)
+    return retryDeadLetters(this.#actions.findRunningAction(action), letter)
   }
 
-  retryProgress(action: string): RetryProgress {
-    return retryProgress(this.#actions.runningAction(action))
+  readRetryProgress(action: string): RetryProgress {
+    return readRetryProgress(this.#actions.findRunningAction(action))
   }
 }

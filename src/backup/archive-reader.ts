@@ -6,19 +6,19 @@ import { createGunzip } from 'node:zlib'
 import { InvalidArchive, quoteText } from './invalid-archive.ts'
 import { ByteSource } from './byte-source.ts'
 import { archiveLimits } from './limits.ts'
-import { nameInExtendedHeader } from './extended-header.ts'
-import { blockBytes, isEmpty, paddingOf, readHeader, type TarEntry } from './tar-header.ts'
+import { parseExtendedName } from './extended-header.ts'
+import { blockBytes, isEmpty, computePadding, readHeader, type TarEntry } from './tar-header.ts'
 
 export interface ArchiveMember {
   /** Below the folder of the archive: `tables/rules.jsonl`. */
   readonly name: string
   readonly bytes: number
   /** Must be read before the next member is requested; an unread rest is skipped. */
-  content(): AsyncIterable<Buffer>
+  readContent(): AsyncIterable<Buffer>
 }
 
 /** Returns the name of the only top-level folder of an archive, from the name of its file. */
-export function folderOfArchive(filename: string): string {
+export function toArchiveFolder(filename: string): string {
   return filename.replace(/\.tar\.gz$/, '')
 }
 
@@ -26,14 +26,17 @@ export function folderOfArchive(filename: string): string {
  * Yields the files of an archive, in order. `folder`: the required top-level folder. When the iteration ends, the whole archive
  * has been read and is well-formed. Throws InvalidArchive.
  */
-export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: string): AsyncGenerator<ArchiveMember> {
+export async function* readArchiveMembers(
+  packed: AsyncIterable<Buffer>,
+  folder: string,
+): AsyncGenerator<ArchiveMember> {
   const counted = new CountedPieces(packed)
   const gunzip = createGunzip({ chunkSize: 262_144 })
   const source = Readable.from(counted, { objectMode: false })
   source.on('error', (error) => gunzip.destroy(error))
   const unpacked = new ByteSource(toInvalidArchive(source.pipe(gunzip), counted))
   try {
-    yield* membersOf(unpacked, folder)
+    yield* readMembers(unpacked, folder)
     // The library ignores data after the compressed part. A valid archive has none.
     if (gunzip.bytesWritten < counted.bytes) throw new InvalidArchive('data follows the end of the archive')
   } finally {
@@ -63,7 +66,7 @@ class CountedPieces {
   }
 }
 
-async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<ArchiveMember> {
+async function* readMembers(unpacked: ByteSource, folder: string): AsyncGenerator<ArchiveMember> {
   const names = new Set<string>()
   let count = 0
   for (;;) {
@@ -71,11 +74,11 @@ async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<
     if (block === undefined) throw new InvalidArchive('it is truncated')
     const read = readHeader(block)
     if (read === undefined) break
-    const entry = read.kind === 'extended' ? await extendedEntry(unpacked, read) : read
+    const entry = read.kind === 'extended' ? await readExtendedEntry(unpacked, read) : read
     if (++count > archiveLimits.maxMembers) {
       throw new InvalidArchive(`it has more than ${archiveLimits.maxMembers} members`)
     }
-    const name = nameBelow(folder, entry.name)
+    const name = parseMemberName(folder, entry.name)
     if (entry.kind === 'folder') continue
     if (name === '')
       throw new InvalidArchive(`${quoteText(entry.name)} is a file where the folder of the archive has to be`)
@@ -85,24 +88,24 @@ async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<
       throw new InvalidArchive(`it has more than ${archiveLimits.maxBytes} bytes`)
     }
     const content = new MemberContent(unpacked, name, entry.bytes)
-    yield { name, bytes: entry.bytes, content: () => content.pieces() }
+    yield { name, bytes: entry.bytes, readContent: () => content.readPieces() }
     await content.skip()
   }
-  await onlyZerosFollow(unpacked)
+  await expectOnlyZeros(unpacked)
 }
 
 /** Reads an extended header, and returns the following member with its values. */
-async function extendedEntry(unpacked: ByteSource, { bytes }: TarEntry): Promise<TarEntry> {
-  const content = await unpacked.readExactly(bytes + paddingOf(bytes))
+async function readExtendedEntry(unpacked: ByteSource, { bytes }: TarEntry): Promise<TarEntry> {
+  const content = await unpacked.readExactly(bytes + computePadding(bytes))
   const block = content && (await unpacked.readExactly(blockBytes))
   const entry = block && readHeader(block)
   if (content === undefined || entry === undefined) throw new InvalidArchive('it is truncated after an extended header')
   if (entry.kind === 'extended') throw new InvalidArchive('an extended header follows another extended header')
-  return { ...entry, name: nameInExtendedHeader(content.subarray(0, bytes)) ?? entry.name }
+  return { ...entry, name: parseExtendedName(content.subarray(0, bytes)) ?? entry.name }
 }
 
 /** Returns the name of a member relative to the folder of the archive; '' for the folder itself. */
-function nameBelow(folder: string, name: string): string {
+function parseMemberName(folder: string, name: string): string {
   const plain = name.replace(/\/$/, '')
   const parts = plain.split('/')
   const isUnsafe = parts.some((part) => part === '' || part === '.' || part === '..')
@@ -128,10 +131,10 @@ class MemberContent {
     this.#unpacked = unpacked
     this.#name = name
     this.#missing = bytes
-    this.#padding = paddingOf(bytes)
+    this.#padding = computePadding(bytes)
   }
 
-  async *pieces(): AsyncGenerator<Buffer> {
+  async *readPieces(): AsyncGenerator<Buffer> {
     while (this.#missing > 0) {
       const piece = await this.#unpacked.readSome(this.#missing)
       if (piece === undefined) throw new InvalidArchive(`it is truncated within ${quoteText(this.#name)}`)
@@ -141,7 +144,7 @@ class MemberContent {
   }
 
   async skip(): Promise<void> {
-    const rest = this.pieces()
+    const rest = this.readPieces()
     while ((await rest.next()).done !== true);
     if ((await this.#unpacked.readExactly(this.#padding)) === undefined) {
       throw new InvalidArchive(`it is truncated after ${quoteText(this.#name)}`)
@@ -149,7 +152,7 @@ class MemberContent {
   }
 }
 
-async function onlyZerosFollow(unpacked: ByteSource): Promise<void> {
+async function expectOnlyZeros(unpacked: ByteSource): Promise<void> {
   let bytes = 0
   for (;;) {
     const piece = await unpacked.readSome(blockBytes)

@@ -2,13 +2,13 @@
 // kept in memory; tables are only read.
 
 import { createHash, type Hash } from 'node:crypto'
-import { type ArchiveMember, archiveMembers } from './archive-reader.ts'
+import { type ArchiveMember, readArchiveMembers } from './archive-reader.ts'
 import { InvalidArchive, quoteText } from './invalid-archive.ts'
-import { linesOf } from './json-lines.ts'
+import { readLines } from './json-lines.ts'
 import { archiveLimits } from './limits.ts'
 import { type ArchiveMeta, type MemberDigest, metaMember, noMeta, ownProduct, readMeta } from './meta.ts'
 import { readRow } from './table-rows.ts'
-import { type TableName, tableOfMember, type TableRecord } from './tables.ts'
+import { type TableName, findMemberTable, type TableRecord } from './tables.ts'
 
 export const configurationMember = 'cluster.hocon'
 const filesFolder = 'files/'
@@ -43,7 +43,7 @@ export interface CheckOptions {
 /** Throws InvalidArchive with a sentence about the first problem. */
 export async function checkArchive(packed: AsyncIterable<Buffer>, options: CheckOptions): Promise<CheckedArchive> {
   const checker = new ArchiveChecker(options)
-  for await (const member of archiveMembers(packed, options.folder)) await checker.checkMember(member)
+  for await (const member of readArchiveMembers(packed, options.folder)) await checker.checkMember(member)
   return checker.finish()
 }
 
@@ -65,7 +65,7 @@ class ArchiveChecker {
   async checkMember(member: ArchiveMember): Promise<void> {
     const { name, bytes } = member
     if (name === metaMember) {
-      this.#meta = readMeta((await gather(member, archiveLimits.maxMetaBytes)).toString('utf8'))
+      this.#meta = readMeta((await readMemberContent(member, archiveLimits.maxMetaBytes)).toString('utf8'))
       return
     }
     const hash = createHash('sha256')
@@ -74,20 +74,20 @@ class ArchiveChecker {
   }
 
   async #checkContent(member: ArchiveMember, hash: Hash): Promise<void> {
-    const table = tableOfMember(member.name)
+    const table = findMemberTable(member.name)
     if (table !== undefined) return this.#checkTable(table, member, hash)
-    const place = placeOfConfiguration(member.name)
+    const place = parseConfigurationName(member.name)
     if (place !== undefined) {
       if (this.#configuration !== undefined) throw new InvalidArchive('it has two configurations')
       this.#configurationNamespace = place.namespace
-      const content = await gather(member, archiveLimits.maxConfigurationBytes)
+      const content = await readMemberContent(member, archiveLimits.maxConfigurationBytes)
       this.#configuration = content.toString('utf8')
       hash.update(content)
       return
     }
     if (member.name.startsWith(filesFolder)) return this.#checkFile(member, hash)
     this.#unknown.push(member.name)
-    for await (const piece of member.content()) hash.update(piece)
+    for await (const piece of member.readContent()) hash.update(piece)
   }
 
   async #checkFile(member: ArchiveMember, hash: Hash): Promise<void> {
@@ -101,7 +101,7 @@ class ArchiveChecker {
         `it has more than ${maxFiles} files such as certificates, or more than ${maxTotalFileBytes} bytes of them`,
       )
     }
-    const content = await gather(member, archiveLimits.maxFileBytes)
+    const content = await readMemberContent(member, archiveLimits.maxFileBytes)
     hash.update(content)
     this.#files.set(name, content)
   }
@@ -109,13 +109,13 @@ class ArchiveChecker {
   async #checkTable(table: TableName, member: ArchiveMember, hash: Hash): Promise<void> {
     const { maxLineBytes, onRecord, onPiece } = this.#options
     let count = 0
-    for await (const lines of linesOf(hashPieces(member.content(), hash), {
+    for await (const lines of readLines(hashPieces(member.readContent(), hash), {
       name: member.name,
       maxBytes: maxLineBytes,
     })) {
       for (const line of lines) {
         count++
-        const record = recordIn(table, line, { member: member.name, number: count })
+        const record = parseRecordLine(table, line, { member: member.name, number: count })
         onRecord?.(table, record)
       }
       await onPiece?.(table, count, this.#meta?.counts[table])
@@ -125,7 +125,7 @@ class ArchiveChecker {
 
   finish(): CheckedArchive {
     const meta = this.#meta ?? noMeta
-    if (meta.product === ownProduct) this.#compare(meta)
+    if (meta.product === ownProduct) this.#compareMembers(meta)
     else if (this.#meta === undefined && this.#members.length === 0) throw new InvalidArchive('it is empty')
     const configurationNamespace = this.#configurationNamespace
     // META.hocon of another product does not contain the namespace.
@@ -142,7 +142,7 @@ class ArchiveChecker {
   }
 
   /** Checks that the archive contains exactly the members in META.hocon. */
-  #compare(meta: ArchiveMeta): void {
+  #compareMembers(meta: ArchiveMeta): void {
     const missingMembers = new Map(meta.members.map((member) => [member.name, member]))
     for (const { name, bytes, sha256 } of this.#members) {
       const mark = missingMembers.get(name)
@@ -170,7 +170,7 @@ class ArchiveChecker {
 }
 
 /** Returns the record in a line. Throws InvalidArchive with the number of the line. */
-export function recordIn(
+export function parseRecordLine(
   table: TableName,
   line: string,
   place: { readonly member: string; readonly number: number },
@@ -184,7 +184,7 @@ export function recordIn(
 }
 
 /** Returns the namespace of a member with a configuration; undefined: the member is not a configuration. */
-function placeOfConfiguration(name: string): { readonly namespace: string | undefined } | undefined {
+function parseConfigurationName(name: string): { readonly namespace: string | undefined } | undefined {
   if (name === configurationMember) return { namespace: undefined }
   const [, namespace] = /^ns\/([A-Za-z0-9][A-Za-z0-9._-]{0,127})\/cluster\.hocon$/.exec(name) ?? []
   return namespace === undefined ? undefined : { namespace }
@@ -197,11 +197,11 @@ async function* hashPieces(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGene
   }
 }
 
-async function gather(member: ArchiveMember, maxBytes: number): Promise<Buffer> {
+async function readMemberContent(member: ArchiveMember, maxBytes: number): Promise<Buffer> {
   if (member.bytes > maxBytes) {
     throw new InvalidArchive(`${quoteText(member.name)} has ${member.bytes} bytes; maximum ${maxBytes}`)
   }
   const pieces: Buffer[] = []
-  for await (const piece of member.content()) pieces.push(piece)
+  for await (const piece of member.readContent()) pieces.push(piece)
   return Buffer.concat(pieces)
 }

@@ -12,11 +12,11 @@ const harmless =
   /^(?:[acm]time|uid|gid|uname|gname|comment|LIBARCHIVE\..*|SCHILY\.(?:dev|ino|nlink|fflags|xattr\..*|acl\..*))$/
 
 /** Returns the name of the next member; undefined: the header has no name. Throws InvalidArchive. */
-export function nameInExtendedHeader(content: Buffer): string | undefined {
+export function parseExtendedName(content: Buffer): string | undefined {
   let name: string | undefined
   for (let start = 0; start < content.length;) {
     const space = content.indexOf(0x20, start)
-    const length = space === -1 ? Number.NaN : lengthIn(content.toString('latin1', start, space))
+    const length = space === -1 ? Number.NaN : parseLength(content.toString('latin1', start, space))
     const end = start + length
     if (!(end <= content.length) || space >= end || content[end - 1] !== 0x0a) {
       throw new InvalidArchive('an extended header is malformed')
@@ -32,6 +32,6 @@ export function nameInExtendedHeader(content: Buffer): string | undefined {
   return name
 }
 
-function lengthIn(digits: string): number {
+function parseLength(digits: string): number {
   return /^[1-9]\d{0,5}$/.test(digits) ? Number(digits) : Number.NaN
 }

@@ -4,7 +4,7 @@
 
 import type { CheckedArchive } from './check-archive.ts'
 import { quoteText } from './invalid-archive.ts'
-import { ownProduct, problemOfMeta } from './meta.ts'
+import { ownProduct, findMetaProblem } from './meta.ts'
 
 const foreignTables = 'mnesia/'
 const maxNamedTables = 20
@@ -24,11 +24,11 @@ const contents: Readonly<Record<string, string>> = {
 }
 
 /** Returns why a broker of `version` cannot import an archive; undefined: it can. */
-export function problemOfArchive(checked: CheckedArchive, version: string): string | undefined {
+export function findArchiveProblem(checked: CheckedArchive, version: string): string | undefined {
   const { meta, unknown, configuration } = checked
   const tables = unknown.filter((name) => name.startsWith(foreignTables))
   // An archive of Godwit with such members was changed, and its check has failed.
-  if (meta.product === ownProduct || tables.length === 0) return problemOfMeta(meta, version)
+  if (meta.product === ownProduct || tables.length === 0) return findMetaProblem(meta, version)
   const from = meta.version === undefined ? 'EMQX 5' : `EMQX, version ${quoteText(meta.version)}`
   const others = unknown.filter((name) => !name.startsWith(foreignTables)).map((name) => quoteText(name))
   const named = [...tables.map(describeTable), ...others]

@@ -5,7 +5,7 @@ import { InvalidArchive } from './invalid-archive.ts'
 const newline = 0x0a
 
 /** Yields each line without its line end. Throws InvalidArchive as soon as a line is longer than `maxBytes`. */
-export async function* linesOf(
+export async function* readLines(
   pieces: AsyncIterable<Buffer>,
   { name, maxBytes }: { readonly name: string; readonly maxBytes: number },
 ): AsyncGenerator<readonly string[]> {
@@ -17,7 +17,7 @@ export async function* linesOf(
     let start = 0
     for (let end = piece.indexOf(newline); end !== -1; end = piece.indexOf(newline, start)) {
       number++
-      if (begunBytes + end - start > maxBytes) throw tooLong(name, number, maxBytes)
+      if (begunBytes + end - start > maxBytes) throw createTooLongError(name, number, maxBytes)
       const rest = piece.subarray(start, end)
       lines.push((begunBytes === 0 ? rest : Buffer.concat([...begun, rest])).toString('utf8'))
       begun = []
@@ -27,13 +27,13 @@ export async function* linesOf(
     if (start < piece.length) {
       begun.push(Buffer.from(piece.subarray(start)))
       begunBytes += piece.length - start
-      if (begunBytes > maxBytes) throw tooLong(name, number + 1, maxBytes)
+      if (begunBytes > maxBytes) throw createTooLongError(name, number + 1, maxBytes)
     }
     if (lines.length > 0) yield lines
   }
   if (begunBytes > 0) throw new InvalidArchive(`the last line of ${name} has no end`)
 }
 
-function tooLong(name: string, number: number, maxBytes: number): InvalidArchive {
+function createTooLongError(name: string, number: number, maxBytes: number): InvalidArchive {
   return new InvalidArchive(`${name}, line ${number} is longer than ${maxBytes} bytes, which no record here can be`)
 }

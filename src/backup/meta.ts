@@ -45,22 +45,22 @@ export function readMeta(text: string): ArchiveMeta {
   const parsed = parseHocon(text, { file: metaMember })
   if ('errors' in parsed) throw new InvalidArchive(`${metaMember} cannot be read: ${parsed.errors[0]?.message ?? ''}`)
   const plain = toPlain(parsed.value) as Readonly<Record<string, unknown>>
-  const profile = textIn(plain, 'security_profile')
+  const profile = readText(plain, 'security_profile')
   if (profile !== undefined && profile !== 'hardened' && profile !== 'legacy') {
     throw new InvalidArchive(
       `${metaMember}: security_profile is ${quoteText(profile)}: only hardened and legacy are valid`,
     )
   }
   return {
-    product: textIn(plain, 'product'),
-    format: numberIn(plain, 'format'),
-    version: textIn(plain, 'version'),
-    edition: textIn(plain, 'edition'),
+    product: readText(plain, 'product'),
+    format: readNumber(plain, 'format'),
+    version: readText(plain, 'version'),
+    edition: readText(plain, 'edition'),
     profile,
-    createdAtMs: numberIn(plain, 'created_at_ms') ?? 0,
-    namespace: textIn(plain, 'namespace'),
-    counts: countsIn(plain['counts']),
-    members: membersIn(plain['members']),
+    createdAtMs: readNumber(plain, 'created_at_ms') ?? 0,
+    namespace: readText(plain, 'namespace'),
+    counts: readCounts(plain['counts']),
+    members: readMemberDigests(plain['members']),
   }
 }
 
@@ -81,17 +81,20 @@ export const noMeta: ArchiveMeta = {
  * Returns why a broker of `version` cannot import an archive with this META.hocon; undefined: it can. Archives of Godwit are
  * checked by their format, archives of other products by their version.
  */
-export function problemOfMeta(meta: ArchiveMeta, version: string): string | undefined {
+export function findMetaProblem(meta: ArchiveMeta, version: string): string | undefined {
   if (meta.product === ownProduct) {
     if (meta.format === undefined) return `${metaMember} has no format number: the archive is damaged`
     if (meta.format <= ownFormat) return undefined
     return `the archive has format ${meta.format}, and this version of Godwit reads formats up to ${ownFormat}: use a newer version`
   }
   if (meta === noMeta) return undefined
-  return problemOfOtherProduct(meta, version)
+  return findOtherProductProblem(meta, version)
 }
 
-function problemOfOtherProduct({ edition, version: archiveVersion }: ArchiveMeta, version: string): string | undefined {
+function findOtherProductProblem(
+  { edition, version: archiveVersion }: ArchiveMeta,
+  version: string,
+): string | undefined {
   if (edition !== 'ce' && edition !== 'ee') return `${metaMember} has no valid edition`
   if (edition === 'ee') return 'the archive is from an enterprise edition, which cannot be imported'
   const found = /^(\d+)\.(\d+)/.exec(archiveVersion ?? '')
@@ -103,14 +106,14 @@ function problemOfOtherProduct({ edition, version: archiveVersion }: ArchiveMeta
   return `version ${quoteText(archiveVersion ?? '')} of another product is newer than ${version}, so nothing was imported: check its cluster.hocon with "godwit config check"`
 }
 
-function textIn(plain: Readonly<Record<string, unknown>>, key: string): string | undefined {
+function readText(plain: Readonly<Record<string, unknown>>, key: string): string | undefined {
   const value = plain[key]
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string') throw new InvalidArchive(`${metaMember}: ${key} is not a text`)
   return value
 }
 
-function numberIn(plain: Readonly<Record<string, unknown>>, key: string): number | undefined {
+function readNumber(plain: Readonly<Record<string, unknown>>, key: string): number | undefined {
   const value = plain[key]
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'number' || !(value >= 0))
@@ -118,14 +121,14 @@ function numberIn(plain: Readonly<Record<string, unknown>>, key: string): number
   return value
 }
 
-function countsIn(value: unknown): ArchiveMeta['counts'] {
+function readCounts(value: unknown): ArchiveMeta['counts'] {
   if (value === undefined) return {}
   const isGood = isObject(value) && Object.values(value).every((count) => Number.isSafeInteger(count))
   if (!isGood) throw new InvalidArchive(`${metaMember}: counts are not integers`)
   return value as ArchiveMeta['counts']
 }
 
-function membersIn(value: unknown): ArchiveMeta['members'] {
+function readMemberDigests(value: unknown): ArchiveMeta['members'] {
   if (value === undefined) return []
   if (!Array.isArray(value)) throw new InvalidArchive(`${metaMember}: members is not a list`)
   return value.map((member: unknown): MemberDigest => {

@@ -17,21 +17,21 @@ export function problemOfRecord(record: TableRecord): string | undefined {
   if ('namespace' in record && record.namespace !== undefined && !isNamespaceName(record.namespace)) {
     return 'namespace is not a valid namespace name'
   }
-  const invalidField = invalidTextIn(record)
-  return invalidField === undefined ? problemOfKind(record) : `${invalidField} contains U+0000`
+  const invalidField = findInvalidText(record)
+  return invalidField === undefined ? findKindProblem(record) : `${invalidField} contains U+0000`
 }
 
 const nameFields = ['name', 'chain', 'id', 'username', 'identity', 'who', 'topic'] as const
 
 /** [MQTT-1.5.3-2] [MQTT5-1.5.4-2] U+0000 is not valid in MQTT strings, and separates parts of names inside the broker. */
-function invalidTextIn(record: TableRecord): string | undefined {
+function findInvalidText(record: TableRecord): string | undefined {
   if (record.kind === 'retained') return undefined
   return nameFields.find(
     (name) => (record as { readonly [Key in (typeof nameFields)[number]]?: string })[name]?.includes('\0') === true,
   )
 }
 
-function problemOfKind(record: TableRecord): string | undefined {
+function findKindProblem(record: TableRecord): string | undefined {
   switch (record.kind) {
     case 'retained': {
       const { topic, payload } = record.message
@@ -50,9 +50,9 @@ function problemOfKind(record: TableRecord): string | undefined {
         ? 'who is not an address or an address range'
         : undefined
     case 'account':
-      return problemOfPassword(record.password)
+      return findPasswordProblem(record.password)
     case 'api-key':
-      return problemOfPassword(record.secret)
+      return findPasswordProblem(record.secret)
     case 'namespace':
       return isNamespaceName(record.name) ? undefined : 'name is not a valid namespace name'
     case 'psk':
@@ -64,13 +64,13 @@ function problemOfKind(record: TableRecord): string | undefined {
     }
     case 'credential':
     case 'gateway-user':
-      return record.algorithm === 'pbkdf2_sha512' ? problemOfPbkdf2(record) : undefined
+      return record.algorithm === 'pbkdf2_sha512' ? findPbkdf2Problem(record) : undefined
     default:
       return record satisfies never
   }
 }
 
-function problemOfPbkdf2({ salt, hash: digest }: CredentialRecord | GatewayUserRecord): string | undefined {
+function findPbkdf2Problem({ salt, hash: digest }: CredentialRecord | GatewayUserRecord): string | undefined {
   const iterations = salt.length < 5 ? 0 : Buffer.from(salt).readUInt32BE(0)
   const isGood = iterations >= 1 && iterations <= maxPbkdf2Iterations && digest.length === pbkdf2HashBytes
   return isGood
@@ -82,7 +82,7 @@ const minKeyBytes = 8
 const hashBytes = { 'SCRAM-SHA-256': 32, 'SCRAM-SHA-512': 64, sha256: 32 } as const
 
 /** Returns why OpenSSL cannot check the password. */
-function problemOfPassword({
+function findPasswordProblem({
   algorithm,
   memory,
   passes,

@@ -68,21 +68,21 @@ export const kindOfTable = {
   'retained-messages': 'retained',
 } as const satisfies Record<TableName, TableRecord['kind']>
 
-export function memberOfTable(table: TableName): string {
+export function toTableMember(table: TableName): string {
   return `tables/${table}.jsonl`
 }
 
-export function tableOfMember(member: string): TableName | undefined {
-  return tableNames.find((table) => memberOfTable(table) === member)
+export function findMemberTable(member: string): TableName | undefined {
+  return tableNames.find((table) => toTableMember(table) === member)
 }
 
 /** Returns a readable name of the record, which is unique in its table. */
-export function nameOfRecord(record: TableRecord): string {
+export function formatRecordName(record: TableRecord): string {
   const prefix = 'namespace' in record && record.namespace !== undefined ? `${record.namespace}: ` : ''
-  return `${prefix}${ownNameOf(record)}`
+  return `${prefix}${formatUnscopedName(record)}`
 }
 
-function ownNameOf(record: TableRecord): string {
+function formatUnscopedName(record: TableRecord): string {
   switch (record.kind) {
     case 'account':
     case 'namespace':

@@ -48,7 +48,7 @@ const refusedTypes: Readonly<Record<string, string>> = {
 /** Parses a header block. Returns undefined for an empty block, which marks the end of an archive. Throws InvalidArchive. */
 export function readHeader(block: Buffer): TarEntry | undefined {
   if (isEmpty(block)) return undefined
-  if (readNumber(block, checksumAt, 8) !== checksumOf(block))
+  if (readNumber(block, checksumAt, 8) !== computeChecksum(block))
     throw new InvalidArchive('it is not a tar archive, or it is damaged')
   const type = String.fromCharCode(block[typeAt] === 0 ? 0x30 : block[typeAt])
   const shortName = readText(block, 0, nameBytes)
@@ -83,12 +83,12 @@ export function writeHeader(name: string, bytes: number, modifiedAtMs: number): 
   block.write('0', typeAt, 'latin1')
   block.write('ustar\u000000', magicAt, 'latin1')
   block.write(prefix, prefixAt, prefixBytes, 'utf8')
-  block.write(`${checksumOf(block).toString(8).padStart(6, '0')}\0 `, checksumAt, 'latin1')
+  block.write(`${computeChecksum(block).toString(8).padStart(6, '0')}\0 `, checksumAt, 'latin1')
   return block
 }
 
 /** Returns the number of bytes that fill the last block of a content. */
-export function paddingOf(bytes: number): number {
+export function computePadding(bytes: number): number {
   return (blockBytes - (bytes % blockBytes)) % blockBytes
 }
 
@@ -141,7 +141,7 @@ function readText(block: Buffer, at: number, bytes: number): string {
 }
 
 /** Sum of all bytes, with the bytes of the checksum field counted as spaces. */
-function checksumOf(block: Buffer): number {
+function computeChecksum(block: Buffer): number {
   let sum = 8 * 0x20
   for (let index = 0; index < blockBytes; index++)
     if (index < checksumAt || index >= checksumAt + 8) sum += block[index]

@@ -43,7 +43,7 @@ export function createListenerManager(
 ): ListenerManager {
   return new ListenerManager({
     config: dashboard.addTo(config),
-    addresses: [...addresses, ...dashboard.addressesFor(config)],
+    addresses: [...addresses, ...dashboard.listAddresses(config)],
     shards: shardsOf(config),
     log,
     sendStep: (step, difference, shardListeners) =>
@@ -63,12 +63,12 @@ export function createBridgeConfig(
     secret,
     sendToShards: (changed) =>
       supervisor.change((change) => ({ kind: 'bridges', change, plans: changed }), { bridges: changed }),
-    reports: async () => {
+    readReports: async () => {
       const shards = Array.from({ length: supervisor.size }, (_, shard) => supervisor.query(shard, { kind: 'bridges' }))
       return (await Promise.all(shards)).flatMap((reports) => reports ?? [])
     },
   })
-  supervisor.onBridges = (shard, reports) => bridges.note(shard, reports)
+  supervisor.onBridges = (shard, reports) => bridges.recordReports(shard, reports)
   return bridges
 }
 

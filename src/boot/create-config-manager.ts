@@ -38,13 +38,13 @@ export interface ConfigManagerDependencies {
 
 /** Consumer of `node.allowed_directories`, which does nothing: `ConfigManager` reads the directories at each change. */
 const allowedDirectoriesConsumer: ConfigConsumer = {
-  owns: (key) => key === 'node.allowed_directories',
+  canApply: (key) => key === 'node.allowed_directories',
   apply: async () => undefined,
 }
 
 export async function createConfigManager(dependencies: ConfigManagerDependencies): Promise<ConfigManager> {
   const { config, dataDirectory, secret, sysTopics, log, consumers } = dependencies
-  const sources = dependencies.sources ?? sourcesOf(config, dataDirectory)
+  const sources = dependencies.sources ?? createSources(config, dataDirectory)
   return new ConfigManager({
     ...sources,
     config,
@@ -53,21 +53,21 @@ export async function createConfigManager(dependencies: ConfigManagerDependencie
       ...consumers,
       allowedDirectoriesConsumer,
       logConsumer(log, dataDirectory, config),
-      shardsConsumer(dependencies),
-      sysTopicsConsumer(sysTopics),
+      createShardsConsumer(dependencies),
+      createSysTopicsConsumer(sysTopics),
     ],
-    problemOf: (changed) => {
+    findProblem: (changed) => {
       const converted = accessSettingsOf(changed, secret)
       return 'problem' in converted ? converted : undefined
     },
-    warningsOf,
-    settingThatNeedsRestart,
+    findWarnings,
+    findRestartSetting,
     log,
   })
 }
 
 /** Returns the sources of a configuration without a file. All paths in it count as local configuration. */
-function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSources {
+function createSources(config: GodwitConfig, dataDirectory: string): ConfigurationSources {
   const paths = new AllowedPaths(dataDirectory)
   paths.setLocal(config, dataDirectory)
   return {
@@ -82,8 +82,8 @@ function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSo
   }
 }
 
-/** Returns a warning about a well-known password. `problemOfExposure` has already refused passwords that must not be used. */
-function warningsOf(config: GodwitConfig): readonly Warning[] {
+/** Returns a warning about a well-known password. `findExposureProblem` has already refused passwords that must not be used. */
+function findWarnings(config: GodwitConfig): readonly Warning[] {
   if (!config.http.isEnabled || passwordRisk(config, true) === undefined) return []
   const { key, message, hint } = wellKnownPasswordText
   return [configErrorAt(config.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
@@ -93,7 +93,7 @@ function warningsOf(config: GodwitConfig): readonly Warning[] {
  * Returns the key of a changed setting for which the whole change waits for a restart. Defaults depend on the security profile, and
  * a mixture of both profiles is invalid.
  */
-function settingThatNeedsRestart(changed: GodwitConfig, running: GodwitConfig): string | undefined {
+function findRestartSetting(changed: GodwitConfig, running: GodwitConfig): string | undefined {
   return changed.node.securityProfile === running.node.securityProfile ? undefined : 'node.security_profile'
 }
 
@@ -111,12 +111,12 @@ const shardSettingPrefixes = [
 ]
 
 /** Returns the consumer for settings of shards. It is called at each change, because files with rules and keys may have changed too. */
-function shardsConsumer({
+function createShardsConsumer({
   secret,
   supervisor,
 }: Pick<ConfigManagerDependencies, 'secret' | 'supervisor'>): ConfigConsumer {
   return {
-    owns: (key) => shardSettingPrefixes.some((prefix) => key.startsWith(prefix)),
+    canApply: (key) => shardSettingPrefixes.some((prefix) => key.startsWith(prefix)),
     isAlwaysApplied: true,
     apply: async (config) => {
       const converted = accessSettingsOf(config, secret)
@@ -138,9 +138,9 @@ function shardsConsumer({
   }
 }
 
-function sysTopicsConsumer(sysTopics: SysTopics): ConfigConsumer {
+function createSysTopicsConsumer(sysTopics: SysTopics): ConfigConsumer {
   return {
-    owns: (key) => key === 'sys_topics.interval',
+    canApply: (key) => key === 'sys_topics.interval',
     apply: async (config) => {
       sysTopics.changeInterval(config.sysTopics.intervalMs)
       return undefined

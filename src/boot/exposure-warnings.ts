@@ -10,7 +10,7 @@ export interface ExposureWarning {
 }
 
 /** `apiHosts`: addresses that the management API is bound to. */
-export function exposureWarnings(
+export function findExposureWarnings(
   { auth, http }: Pick<GodwitConfig, 'auth' | 'http'>,
   listeners: readonly Pick<ShardListener, 'kind' | 'name' | 'host' | 'port' | 'isLoopback' | 'gateway'>[],
   apiHosts: readonly string[],

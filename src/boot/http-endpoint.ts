@@ -59,7 +59,7 @@ export class HttpEndpoint {
       this.#closeGracefully()
       return undefined
     }
-    if (before !== undefined && servesAt(before, place)) {
+    if (before !== undefined && isServedAt(before, place)) {
       before.server.change(settings)
       this.#open = { ...before, place, settings }
       return undefined
@@ -116,7 +116,7 @@ export class HttpEndpoint {
 }
 
 /** For any port, the current one is sufficient. */
-function servesAt({ address, place: before }: OpenPlace, { hosts, port }: HttpPlace): boolean {
+function isServedAt({ address, place: before }: OpenPlace, { hosts, port }: HttpPlace): boolean {
   const isSameHost = hosts[0] === address.host || String(hosts) === String(before.hosts)
   return isSameHost && (port === 0 || port === address.port)
 }

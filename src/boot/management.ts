@@ -71,7 +71,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
   const { node, control } = dependencies
   const { config, accessRecords: records, log } = node
   const accounts = new AdminAccounts(node)
-  const settings = accounts.settingsOf(config)
+  const settings = accounts.createSettings(config)
   if ('problem' in settings) return settings
   const served = {
     endpoints,
@@ -86,9 +86,9 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
   const http = new HttpEndpoint(create, log)
   const dashboard = new HttpEndpoint(create, log)
   const problem =
-    (await problemOfExposure(config, log)) ??
-    (await http.change(placeOf(config, config), settings)) ??
-    (await dashboard.change(dashboardPlaceOf(config, config), settings))
+    (await findExposureProblem(config, log)) ??
+    (await http.change(toHttpPlace(config, config), settings)) ??
+    (await dashboard.change(toDashboardPlace(config, config), settings))
   if (problem !== undefined) {
     await Promise.all([http.close(), dashboard.close()])
     return problem
@@ -97,7 +97,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
   const socket = createManagementServer({
     ...served,
     headerBytes: maxSocketHeaderBytes,
-    ...atSocket(settings),
+    ...toSocketSettings(settings),
   })
   const closeSocket = await serveSocket(socket, node)
   const needsPassword = http.address !== undefined && config.http.authType === 'basic'
@@ -110,7 +110,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
       return dashboard.address ?? (config.http.dashboard === undefined ? undefined : http.address)
     },
     newPassword,
-    consumer: consumerOf(node, { accounts, http, dashboard, socket, settings }),
+    consumer: createConsumer(node, { accounts, http, dashboard, socket, settings }),
     close: async () => {
       accounts.authQueue.close()
       accounts.oidc.close()
@@ -121,7 +121,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
   }
 }
 
-function atSocket(settings: ManagementSettings): ManagementSettings {
+function toSocketSettings(settings: ManagementSettings): ManagementSettings {
   return { ...settings, authenticator: socketAuthenticator(settings.authenticator) }
 }
 
@@ -139,29 +139,29 @@ interface ConsumerDependencies {
  * Returns the consumer of `http_server` and `dashboard`. It is called at every change, because the file with the key for tokens may
  * have changed.
  */
-function consumerOf({ config: atStart, log }: NodeParts, dependencies: ConsumerDependencies): ConfigConsumer {
+function createConsumer({ config: atStart, log }: NodeParts, dependencies: ConsumerDependencies): ConfigConsumer {
   const { accounts, http, dashboard, socket } = dependencies
   let appliedHttp = JSON.stringify(atStart.http)
-  let before = { place: dashboardPlaceOf(atStart, atStart), settings: dependencies.settings }
+  let before = { place: toDashboardPlace(atStart, atStart), settings: dependencies.settings }
   return {
-    owns: (key) => key.startsWith('http_server.') || key.startsWith('dashboard.'),
+    canApply: (key) => key.startsWith('http_server.') || key.startsWith('dashboard.'),
     isAlwaysApplied: true,
     apply: async (config) => {
       const newHttp = JSON.stringify(config.http)
       if (newHttp === appliedHttp) return undefined
-      const settings = accounts.settingsOf(config)
+      const settings = accounts.createSettings(config)
       if ('problem' in settings) return settings
-      const problem = accounts.problemOfOwn(config) ?? (await problemOfExposure(config, log))
+      const problem = accounts.findAccountProblem(config) ?? (await findExposureProblem(config, log))
       if (problem !== undefined) return problem
-      const place = dashboardPlaceOf(config, atStart)
+      const place = toDashboardPlace(config, atStart)
       const unserved =
-        (await dashboard.change(place, settings)) ?? (await http.change(placeOf(config, atStart), settings))
+        (await dashboard.change(place, settings)) ?? (await http.change(toHttpPlace(config, atStart), settings))
       if (unserved !== undefined) {
         await dashboard.change(before.place, before.settings)
         return unserved
       }
       before = { place, settings }
-      socket.change(atSocket(settings))
+      socket.change(toSocketSettings(settings))
       accounts.apply(config)
       appliedHttp = newHttp
       return undefined
@@ -170,7 +170,7 @@ function consumerOf({ config: atStart, log }: NodeParts, dependencies: ConsumerD
 }
 
 /** Returns undefined if the dashboard has no listener of its own. */
-function dashboardPlaceOf({ http }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
+function toDashboardPlace({ http }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
   const bind = http.dashboard?.bind
   if (!http.isEnabled || bind === undefined) return undefined
   const hosts = bind.host === undefined ? hostsOfPort(atStart) : [bind.host]
@@ -178,7 +178,7 @@ function dashboardPlaceOf({ http }: GodwitConfig, atStart: GodwitConfig): HttpPl
 }
 
 /** Returns undefined if the API is not served over HTTP. The addresses of a port without a host are those of the start. */
-function placeOf({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
+function toHttpPlace({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
   if (!http.isEnabled) return undefined
   const isNamed = places.has('http_server.port') || places.has('http_server.ip_addr')
   const hosts = http.host === undefined ? hostsOfPort(atStart) : [http.host]
@@ -206,16 +206,16 @@ class AdminAccounts {
     this.authQueue = new AuthQueue(log)
     this.#dependencies = dependencies
     this.#own = configuredAccountOf(config, records)
-    this.#refusesOwn = refusesOwn(config)
+    this.#refusesOwn = isAccountRefused(config)
     const isHardened = config.node.securityProfile === 'hardened'
-    const own = (): ConfiguredAccount => this.#own
-    this.stored = new StoredAccounts({ records, work: this.work, own, isHardened, log })
+    const readConfiguredAccount = (): ConfiguredAccount => this.#own
+    this.stored = new StoredAccounts({ records, work: this.work, readConfiguredAccount, isHardened, log })
     const canLogIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
     const { nodeName } = dependencies
-    this.#secondFactors = secondFactors({ records, own, nodeName, nowMs: () => Date.now() })
-    this.#logins = adminLogins({ records, own, canLogIn, nowMs: monotonicMs })
-    const admit = admitOidcUser({ records, ownName: () => this.#own.username, log })
-    this.#singleSignOn = oidcLogin({ provider: () => this.oidc.current, admit, nowMs: monotonicMs })
+    this.#secondFactors = secondFactors({ records, readConfiguredAccount, nodeName, nowMs: () => Date.now() })
+    this.#logins = adminLogins({ records, readConfiguredAccount, canLogIn, nowMs: readMonotonicMs })
+    const admit = admitOidcUser({ records, readConfiguredName: () => this.#own.username, log })
+    this.#singleSignOn = oidcLogin({ readProvider: () => this.oidc.current, admit, nowMs: readMonotonicMs })
   }
 
   get own(): ConfiguredAccount {
@@ -223,14 +223,14 @@ class AdminAccounts {
   }
 
   apply(config: GodwitConfig): void {
-    this.#refusesOwn = refusesOwn(config)
+    this.#refusesOwn = isAccountRefused(config)
     this.oidc.take(config)
     const { username, password } = configuredAccountOf(config, this.#dependencies.accessRecords)
     // The object is replaced only if the account has changed, because logins refer to the object and end with it.
     if (username !== this.#own.username || password !== this.#own.password) this.#own = { username, password }
   }
 
-  settingsOf(config: GodwitConfig): ManagementSettings | Problem {
+  createSettings(config: GodwitConfig): ManagementSettings | Problem {
     const tokens = apiTokens(config)
     if ('problem' in tokens) return tokens
     const { http, node } = config
@@ -241,7 +241,7 @@ class AdminAccounts {
       recent: this.#recent,
       own: configuredAccountOf(config, records),
       isHardened: node.securityProfile === 'hardened',
-      refusesOwn: refusesOwn(config),
+      refusesOwn: isAccountRefused(config),
       nowMs: () => Date.now(),
     })
     const authentication = {
@@ -259,7 +259,7 @@ class AdminAccounts {
   /**
    * Returns a problem if the account of `http_server` has no password. Only a start creates a password, because it can show it.
    */
-  problemOfOwn(config: GodwitConfig): Problem | undefined {
+  findAccountProblem(config: GodwitConfig): Problem | undefined {
     const { accessRecords: records } = this.#dependencies
     const { username, password } = configuredAccountOf(config, records)
     if (!config.http.isEnabled || config.http.authType !== 'basic' || password !== undefined) return undefined
@@ -270,20 +270,23 @@ class AdminAccounts {
   }
 }
 
-const monotonicMs = (): number => performance.now()
+const readMonotonicMs = (): number => performance.now()
 
-function refusesOwn({ http }: GodwitConfig): boolean {
+function isAccountRefused({ http }: GodwitConfig): boolean {
   return http.authType === 'jwt'
 }
 
 /** Returns why the API cannot start, except for addresses. The start checks this before it opens listeners for clients. */
-export async function problemOfManagement(config: GodwitConfig): Promise<Problem | undefined> {
+export async function findManagementProblem(config: GodwitConfig): Promise<Problem | undefined> {
   const tokens = apiTokens(config)
-  return 'problem' in tokens ? tokens : problemOfExposure(config, { warn: () => {} })
+  return 'problem' in tokens ? tokens : findExposureProblem(config, { warn: () => {} })
 }
 
 /** Returns a problem if an API without authentication or with a well-known password would be reachable from other machines. */
-export async function problemOfExposure(config: GodwitConfig, log: Pick<Logger, 'warn'>): Promise<Problem | undefined> {
+export async function findExposureProblem(
+  config: GodwitConfig,
+  log: Pick<Logger, 'warn'>,
+): Promise<Problem | undefined> {
   const { http } = config
   if (!http.isEnabled) return undefined
   const hosts = hostsOfApi(config)

@@ -4,9 +4,9 @@ import type { GodwitConfig } from '../config/index.ts'
 import { type AuditLog, type Backups, type ConfigConsumer, ScheduledBackups } from '../node/index.ts'
 import type { RunningManagement } from './management.ts'
 
-export function auditConsumer(audit: AuditLog): ConfigConsumer {
+export function createAuditConsumer(audit: AuditLog): ConfigConsumer {
   return {
-    owns: (key) => key.startsWith('audit.'),
+    canApply: (key) => key.startsWith('audit.'),
     apply: async ({ maxAuditBytes }) => {
       await audit.changeSize(maxAuditBytes)
       return undefined
@@ -15,30 +15,30 @@ export function auditConsumer(audit: AuditLog): ConfigConsumer {
 }
 
 /** Starts automatic backups. */
-export function scheduledBackups(config: GodwitConfig, made: Backups) {
+export function startScheduledBackups(config: GodwitConfig, made: Backups) {
   const backups = new ScheduledBackups(config.backup, {
     nowMs: () => Date.now(),
     make: (keep) => made.makeScheduled(keep),
   })
   backups.start()
   const consumer: ConfigConsumer = {
-    owns: (key) => key.startsWith('backup.'),
+    canApply: (key) => key.startsWith('backup.'),
     apply: async (changed) => {
       backups.change(changed.backup)
       return undefined
     },
   }
-  const endWith = (management: Pick<RunningManagement, 'close'>): Promise<void> => {
+  const stopAndClose = (management: Pick<RunningManagement, 'close'>): Promise<void> => {
     backups.stop()
     return management.close()
   }
-  return { consumer, endWith }
+  return { consumer, endWith: stopAndClose }
 }
 
 /** Returns a consumer that reads the files named in the configuration again at each change. */
-export function filesConsumer(reloadFiles: () => void): ConfigConsumer {
+export function createFilesConsumer(reloadFiles: () => void): ConfigConsumer {
   return {
-    owns: () => false,
+    canApply: () => false,
     isAlwaysApplied: true,
     apply: async () => {
       reloadFiles()

@@ -16,8 +16,8 @@ import {
   withoutMissingQuic,
 } from '../node/index.ts'
 import type { PreparedParts } from './config-parts.ts'
-import { exposureWarnings } from './exposure-warnings.ts'
-import { problemOfManagement } from './management.ts'
+import { findExposureWarnings } from './exposure-warnings.ts'
+import { findManagementProblem } from './management.ts'
 import { restoreSettings } from './restore-settings.ts'
 import type { NodeOptions } from './running-node.ts'
 
@@ -43,11 +43,11 @@ export async function planParts(
   if ('problem' in plannedGateways) return plannedGateways
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
-  const managementProblem = await problemOfManagement(config)
+  const managementProblem = await findManagementProblem(config)
   if (managementProblem !== undefined) return managementProblem
   const listeners = await withoutMissingQuic(resolved.listeners, dependencies.log)
   const apiHosts = hostsOfApi(config)
-  for (const warning of exposureWarnings(
+  for (const warning of findExposureWarnings(
     config,
     [...listeners, ...plannedGateways.plan.map(({ listener }) => listener)],
     apiHosts,

@@ -32,7 +32,7 @@ export interface NodeOptions {
   /** Time for the shards to stop; less than the ten seconds of the node. */
   readonly shardStopMs?: number
   /** Returns why a restart would fail: called before a request for it is accepted. */
-  readonly problemOfRestart?: () => string | undefined
+  readonly findRestartProblem?: () => string | undefined
 }
 
 export interface RunningNode {

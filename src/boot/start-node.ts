@@ -31,7 +31,7 @@ export async function startNode(options: NodeOptions): Promise<NodeStart> {
   denyAddresses(options.config.node.deniedAddresses)
   const started = await tryToStart(options)
   if ('node' in started || started.isDiskFull !== true) return started
-  return (await releaseReserve(resolve(dataDirectoryOf(options)))) ? tryToStart(options) : started
+  return (await releaseReserve(resolve(resolveDataDirectory(options)))) ? tryToStart(options) : started
 }
 
 async function tryToStart(options: NodeOptions): Promise<NodeStart> {
@@ -40,16 +40,19 @@ async function tryToStart(options: NodeOptions): Promise<NodeStart> {
   } catch (error) {
     if (!isDiskFull(error)) throw error
     const { message } = error as Error
-    return { problem: `data directory ${dataDirectoryOf(options)}: the disk is full (${message})`, isDiskFull: true }
+    return {
+      problem: `data directory ${resolveDataDirectory(options)}: the disk is full (${message})`,
+      isDiskFull: true,
+    }
   }
 }
 
 async function startOnce(options: NodeOptions): Promise<NodeStart> {
-  const directory = await prepareDataDirectory(dataDirectoryOf(options))
+  const directory = await prepareDataDirectory(resolveDataDirectory(options))
   if ('problem' in directory) return directory
   const locked = await lockDirectory(directory.path)
   if ('problem' in locked) return locked
-  const started = await releasing(locked.lock, () => startInDirectory(options, directory.path, locked.lock))
+  const started = await releaseOnFailure(locked.lock, () => startInDirectory(options, directory.path, locked.lock))
   if ('problem' in started) {
     await locked.lock.release()
     return started
@@ -64,7 +67,7 @@ async function startOnce(options: NodeOptions): Promise<NodeStart> {
 }
 
 /** A failed start leaves no lock, because the process may try again. */
-async function releasing<Result>(lock: DirectoryLock, start: () => Promise<Result>): Promise<Result> {
+async function releaseOnFailure<Result>(lock: DirectoryLock, start: () => Promise<Result>): Promise<Result> {
   try {
     return await start()
   } catch (error) {
@@ -73,7 +76,7 @@ async function releasing<Result>(lock: DirectoryLock, start: () => Promise<Resul
   }
 }
 
-function dataDirectoryOf({ config, installation }: NodeOptions): string {
+function resolveDataDirectory({ config, installation }: NodeOptions): string {
   const account = { userId: process.getuid?.(), homeDirectory: homedir() }
   return config.node.dataDir ?? defaultDataDirectory(installation, account)
 }

@@ -43,7 +43,7 @@ import {
 } from './config-parts.ts'
 import { createConfigManager } from './create-config-manager.ts'
 import { startManagement } from './management.ts'
-import { auditConsumer, filesConsumer, scheduledBackups } from './node-consumers.ts'
+import { createAuditConsumer, createFilesConsumer, startScheduledBackups } from './node-consumers.ts'
 import type { NodeOptions, NodeStart, RunningNode } from './running-node.ts'
 
 /** Maximum time for the shards to stop: a part of the ten seconds of the node. */
@@ -88,13 +88,13 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const { log, alarms, directory, name } = foundation
   const clock = clockBaseMs(await readClock(store.client))
   const live = createListenerManager(config, foundation, () => supervisor)
-  const plan = await planShards({ ...partsOfShards(foundation), listeners: live.placed, clockBaseMs: clock, config })
+  const plan = await planShards({ ...toShardParts(foundation), listeners: live.placed, clockBaseMs: clock, config })
   const { starts, counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
   const { promise: broken, resolve: reportBroken } = Promise.withResolvers<string>()
-  const sysTopics = sysTopicsOf(options, { nodeName: name, counters, supervisor: () => supervisor })
-  alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
-  const supervisor = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, reportBroken })
+  const sysTopics = createSysTopics(options, { nodeName: name, counters, readSupervisor: () => supervisor })
+  alarms.listen((what, alarm) => sysTopics.publishAlarm(what, alarm))
+  const supervisor = createSupervisor({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, reportBroken })
   alarms.listen((what, alarm) => runRulesForAlarm(supervisor, what, alarm))
   const bridges = createBridgeConfig(foundation, supervisor)
   const rules = createRuleConfig(foundation, supervisor)
@@ -108,13 +108,13 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const configured = config.auth.credentials
   const shadowedCredentials = new ShadowedCredentials({ records: accessRecords, log, configured })
   const consumers = { listeners: live, bridges, rules, gateways, shadowedCredentials }
-  const configuration = await configurationOf(options, foundation, { ...consumers, supervisor, sysTopics })
+  const configuration = await openConfiguration(options, foundation, { ...consumers, supervisor, sysTopics })
   const outcome = await supervisor.start()
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) supervisor.send(shardNumber, { kind: 'reload-files' })
-    observation.lookAtFiles()
+    observation.checkFiles()
   }
-  let closeManagement = nothingToClose
+  let closeManagement = closeNothing
   const reserve = keepReserve(directory)
   const stop = async (): Promise<void> => {
     reserve.stop()
@@ -130,50 +130,51 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   }
   undo.stop = stop
   if (!outcome.ready) return undoStart(undo, { problem: outcome.message })
-  const control = new ShutdownRequests(log, options.problemOfRestart)
+  const control = new ShutdownRequests(log, options.findRestartProblem)
   const stored = { accessRecords, shadowedCredentials, namespaceLimits, ownStore: store.client }
   const limits = { config, listeners: live, maxFileConnections }
   const program = { version: options.version ?? '', startedAtMs: performance.now() }
   const running = { ...watched, ...stored, ...limits, ...program, configuration, observation }
   const node: NodeParts = { ...running, backups: new Backups(running) }
   await observation.start()
-  const management = await startManagement({ node, control, ...placesOf(options, foundation) })
+  const management = await startManagement({ node, control, ...toPlaces(options, foundation) })
   if ('problem' in management) return undoStart(undo, management)
-  const schedule = scheduledBackups(config, node.backups)
+  const schedule = startScheduledBackups(config, node.backups)
   closeManagement = () => schedule.endWith(management)
-  const own = [filesConsumer(reloadFiles), schedule.consumer, auditConsumer(audit), namespaceLimits.consumer]
+  const filesConsumer = createFilesConsumer(reloadFiles)
+  const own = [filesConsumer, schedule.consumer, createAuditConsumer(audit), namespaceLimits.consumer]
   for (const consumer of [management.consumer, ...own]) configuration.addConsumer(consumer)
   sysTopics.start()
-  await configuration.noteStart()
+  await configuration.recordStart()
   const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
   const events = { broken, shutdownRequested: control.requested }
   const doing = { ...events, reloadConfiguration, reloadFiles, stop, reportLibraryFailure: libraryReporter(log) }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
-  return { node: withListeners({ ...parts, ...doing, backup: node.backups }, live) }
+  return { node: addListeners({ ...parts, ...doing, backup: node.backups }, live) }
 }
 
 /** Places of files for the management API. */
-function placesOf({ installation }: NodeOptions, { dashboard }: PreparedParts) {
+function toPlaces({ installation }: NodeOptions, { dashboard }: PreparedParts) {
   return { installationRoot: installation.root, dashboardSocket: dashboard.path }
 }
 
 /** Parts that every shard gets. */
-function partsOfShards({ bridges, rules, gateways, accessSecret, name: nodeName, directory, access }: PreparedParts) {
+function toShardParts({ bridges, rules, gateways, accessSecret, name: nodeName, directory, access }: PreparedParts) {
   return { bridges, brokerName: brokerIdOf(accessSecret), rules, gateways, nodeName, directory, access }
 }
 
 function distributeAccess(
   supervisor: ShardSupervisor,
   limits: NamespaceLimitsInForce,
-): Pick<AccessRecordsDependencies, 'sendToShards' | 'noteNamespace'> {
+): Pick<AccessRecordsDependencies, 'sendToShards' | 'onNamespace'> {
   return {
     sendToShards: (records) => supervisor.change((change) => ({ kind: 'access', change, records }), {}),
-    noteNamespace: (name, record) => limits.note(name, record),
+    onNamespace: (name, record) => limits.setLimits(name, record),
   }
 }
 
 /** Returns the node with a getter of its listeners, which change while the node runs. */
-function withListeners(node: Omit<RunningNode, 'listeners'>, live: ListenerManager): RunningNode {
+function addListeners(node: Omit<RunningNode, 'listeners'>, live: ListenerManager): RunningNode {
   return {
     ...node,
     get listeners() {
@@ -182,13 +183,17 @@ function withListeners(node: Omit<RunningNode, 'listeners'>, live: ListenerManag
   }
 }
 
-function sysTopicsOf(
+function createSysTopics(
   { config, version = '' }: NodeOptions,
   {
     nodeName,
     counters,
-    supervisor,
-  }: { readonly nodeName: string; readonly counters: SharedArrayBuffer; readonly supervisor: () => ShardSupervisor },
+    readSupervisor: supervisor,
+  }: {
+    readonly nodeName: string
+    readonly counters: SharedArrayBuffer
+    readonly readSupervisor: () => ShardSupervisor
+  },
 ): SysTopics {
   const { intervalMs } = config.sysTopics
   const publish: SysTopicsOptions['publish'] = (messages) => supervisor().send(0, { kind: 'broker-messages', messages })
@@ -204,7 +209,7 @@ interface SupervisorDependencies {
   readonly reportBroken: (message: string) => void
 }
 
-function supervisorOf({
+function createSupervisor({
   options,
   foundation,
   store,
@@ -229,7 +234,7 @@ function supervisorOf({
   })
 }
 
-function configurationOf(
+function openConfiguration(
   { config, sources }: NodeOptions,
   { directory, accessSecret: secret, log, dashboard }: PreparedParts,
   parts: {
@@ -252,4 +257,4 @@ function configurationOf(
   return createConfigManager({ ...parts, config, sources, dataDirectory: directory, secret, log, consumers })
 }
 
-const nothingToClose = async (): Promise<void> => {}
+const closeNothing = async (): Promise<void> => {}

@@ -20,7 +20,7 @@ import {
   accessSettingsOf,
   problemOfLogFile,
 } from '../node/index.ts'
-import { problemOfExposure } from './management.ts'
+import { findExposureProblem } from './management.ts'
 
 export interface StartProblemOptions {
   /** Whether ports are bound briefly: a running broker on these ports would be reported. */
@@ -31,37 +31,37 @@ export interface StartProblemOptions {
  * A sentence each, which starts with the key of a setting. Creates nothing on disk, because the service may run as
  * another account. Directories that depend on `--data` are checked only by the start.
  */
-export async function startProblems(config: GodwitConfig, { checksPorts }: StartProblemOptions): Promise<string[]> {
+export async function findStartProblems(config: GodwitConfig, { checksPorts }: StartProblemOptions): Promise<string[]> {
   const secret = randomBytes(secretBytes)
   const problems: string[] = []
-  const note = (result: object | undefined): void => {
+  const addProblem = (result: object | undefined): void => {
     if (result !== undefined && 'problem' in result && typeof result.problem === 'string') problems.push(result.problem)
   }
-  note(await problemOfDataDirectory(config))
-  note(await problemOfLogFile(config, config.node.dataDir))
-  note(accessSettingsOf(config, secret))
-  note(planBridges(config, secret))
-  note(planRules(config, ''))
+  addProblem(await findDataDirectoryProblem(config))
+  addProblem(await problemOfLogFile(config, config.node.dataDir))
+  addProblem(accessSettingsOf(config, secret))
+  addProblem(planBridges(config, secret))
+  addProblem(planRules(config, ''))
   for (const listener of config.listeners) {
     const ofFiles = problemsOfListenerFiles(listener)
     problems.push(...ofFiles)
     // Its files are checked with its port, so that nothing is reported twice.
-    if (ofFiles.length === 0 && checksPorts) note(await resolveListeners({ ...config, listeners: [listener] }))
+    if (ofFiles.length === 0 && checksPorts) addProblem(await resolveListeners({ ...config, listeners: [listener] }))
   }
   problems.push(...(await problemsOfGateways(config, { checksPorts })))
-  note(apiTokens(config))
-  note(await problemOfExposure(config, { warn: () => {} }))
-  for (const server of apiServersOf(config)) {
+  addProblem(apiTokens(config))
+  addProblem(await findExposureProblem(config, { warn: () => {} }))
+  for (const server of listApiServers(config)) {
     const takenBy = listenerAt(config, { kind: 'tcp', ...server })
     if (takenBy !== undefined && server.port !== 0) problems.push(problemOfTaken(server.key, server, takenBy))
-    else if (checksPorts) note(await problemOfPort(server))
+    else if (checksPorts) addProblem(await findPortProblem(server))
   }
   return problems
 }
 
 const secretBytes = 32
 
-async function problemOfDataDirectory({ node: { dataDir } }: GodwitConfig): Promise<Problem | undefined> {
+async function findDataDirectoryProblem({ node: { dataDir } }: GodwitConfig): Promise<Problem | undefined> {
   if (dataDir === undefined) return undefined
   try {
     await tryDirectory(dataDir)
@@ -79,7 +79,7 @@ interface ApiServer {
 }
 
 /** The API, and the dashboard if it has an address of its own. */
-function apiServersOf(config: GodwitConfig): readonly ApiServer[] {
+function listApiServers(config: GodwitConfig): readonly ApiServer[] {
   const { isEnabled, host, port, dashboard } = config.http
   const [defaultHost = ''] = hostsOfPort(config)
   if (!isEnabled) return []
@@ -88,7 +88,7 @@ function apiServersOf(config: GodwitConfig): readonly ApiServer[] {
   return bind === undefined ? [api] : [api, { key: 'dashboard.bind', host: bind.host ?? defaultHost, port: bind.port }]
 }
 
-async function problemOfPort({ key, host, port }: ApiServer): Promise<Problem | undefined> {
+async function findPortProblem({ key, host, port }: ApiServer): Promise<Problem | undefined> {
   try {
     const reserved = await reserveTcpPort(host, port, [])
     await reserved.release()

@@ -16,10 +16,10 @@ import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes, reaso
 import type { ByteStream } from '../transports/index.ts'
 import type { ConnectionOwner, SharedParts } from './connection-owner.ts'
 import { connectLocal } from './connection/connect-packets.ts'
-import { localDisconnectReason, localRefusal } from './connection/refusal-text.ts'
+import { describeLocalDisconnect, describeLocalRefusal } from './connection/refusal-text.ts'
 import { MessageTransfer } from './transfer/message-transfer.ts'
 import { ConnectHandshake, nameWaitMs, type Step } from './connection/connect-handshake.ts'
-import { linkLocal, linkRemote } from './bridge-links.ts'
+import { openLocalLink, openRemoteLink } from './bridge-links.ts'
 import { PreferredServer } from './connection/preferred-server.ts'
 import { LocalSetup } from './connection/local-setup.ts'
 import type { BridgeSettings } from './model/settings.ts'
@@ -158,7 +158,7 @@ export class BridgeConnection implements LinkCallbacks {
   // Callbacks of both links
 
   handleBytes(link: PacketLink): void {
-    if (link === this.#remote) this.#parts.monitor.noteReceived(this.#parts.dependencies.nowMs())
+    if (link === this.#remote) this.#parts.monitor.recordReceived(this.#parts.dependencies.nowMs())
   }
 
   handlePacket(link: PacketLink, packet: Packet): void {
@@ -204,14 +204,14 @@ export class BridgeConnection implements LinkCallbacks {
     const { subscriptionState, dependencies } = this.#parts
     const settings = this.#configured
     subscriptionState.useForwards(settings, isSessionNew)
-    const changes = subscriptionState.localChanges(settings, marks, isSessionNew)
+    const changes = subscriptionState.planLocalChanges(settings, marks, isSessionNew)
     // CONNECT contains the limits, which must apply before the remote broker is connected.
     const sendsLimits = marks === undefined && subscriptionState.hasUnsentLimits(settings)
     if (hasNoChanges(changes) && !sendsLimits && !isSessionNew) return then()
     if (marks === undefined) this.#owner.moveTo('preparing', dependencies.nowMs() + localTimeoutMs)
     this.#localSetup = new LocalSetup({
-      linkTo: (owner) => linkLocal(owner, dependencies),
-      done: () => {
+      openLink: (owner) => openLocalLink(owner, dependencies),
+      onDone: () => {
         this.#localSetup = undefined
         then()
       },
@@ -244,10 +244,10 @@ export class BridgeConnection implements LinkCallbacks {
   connect(stream: ByteStream): void {
     const { backoff, dependencies, versions, subscriptionState } = this.#parts
     const { server } = backoff
-    const negotiated = versions.with(server, this.#configured)
+    const negotiated = versions.negotiate(server, this.#configured)
     const settings = { ...this.#configured, version: negotiated.version }
     this.#owner.moveTo('connecting', dependencies.nowMs() + settings.connectTimeoutMs)
-    const link = linkRemote(this, stream, settings.version, dependencies)
+    const link = openRemoteLink(this, stream, settings.version, dependencies)
     this.#remote = link
     this.#settings = settings
     this.#handshake = new ConnectHandshake({
@@ -296,12 +296,12 @@ export class BridgeConnection implements LinkCallbacks {
 
   #connectLocal(connack: ConnackPacket): void {
     const { receiveMaximum } = limitsOf(connack, this.#settings)
-    this.#local = linkLocal(this, this.#parts.dependencies)
+    this.#local = openLocalLink(this, this.#parts.dependencies)
     this.#local.send(connectLocal(this.#settings, { receiveMaximum, isSessionLost: !connack.sessionPresent }))
   }
 
   #handleLocalConnack(packet: ConnackPacket): void {
-    const refusal = localRefusal(packet)
+    const refusal = describeLocalRefusal(packet)
     if (refusal !== undefined) return this.#owner.fail(refusal)
     if (this.#local === undefined || this.#remote === undefined || this.#connack === undefined) return
     if (!packet.sessionPresent && this.#connack.sessionPresent)
@@ -361,7 +361,7 @@ export class BridgeConnection implements LinkCallbacks {
         this.#owner.warnIf(subscriptionState.handleLocalAck(packet, dependencies.nowMs()))
         return this.#owner.scheduleTick()
       case 'disconnect':
-        return this.#owner.fail(localDisconnectReason(packet))
+        return this.#owner.fail(describeLocalDisconnect(packet))
       default:
         return this.#transfer?.handleLocalPacket(packet)
     }

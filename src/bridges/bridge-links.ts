@@ -10,7 +10,7 @@ import type { BridgeDependencies } from './model/bridge-dependencies.ts'
 const maxRemotePropertyBytes = 1_048_576
 
 /** Connects to the own broker. */
-export function linkLocal(owner: LinkCallbacks, dependencies: BridgeDependencies): PacketLink {
+export function openLocalLink(owner: LinkCallbacks, dependencies: BridgeDependencies): PacketLink {
   return createLink(owner, dependencies.broker.open(), dependencies, {
     version: 5,
     // Packets may also be from before a limit was lowered.
@@ -20,7 +20,7 @@ export function linkLocal(owner: LinkCallbacks, dependencies: BridgeDependencies
 }
 
 /** Connects to the remote broker. */
-export function linkRemote(
+export function openRemoteLink(
   owner: LinkCallbacks,
   stream: ByteStream,
   version: ProtocolVersion,

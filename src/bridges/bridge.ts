@@ -21,16 +21,16 @@ import { ReconnectBackoff, stableAfterMs } from './connection/reconnect-backoff.
 import { RejectedMessages } from './transfer/rejected-messages.ts'
 import { BridgeRemoval } from './remove-bridge.ts'
 import { hasSameRules, isSameConnection, type BridgeSettings } from './model/settings.ts'
-import { newBridgeCounters, type BridgeState, type BridgeStatus } from './model/status.ts'
+import { createBridgeCounters, type BridgeState, type BridgeStatus } from './model/status.ts'
 import { isSameSession } from './subscriptions/subscriptions.ts'
-import { spoolOf, type BridgeDependencies } from './model/bridge-dependencies.ts'
+import { toSpoolStatus, type BridgeDependencies } from './model/bridge-dependencies.ts'
 
 const drainMs = 5_000
 
 export class Bridge {
   #settings: BridgeSettings
   readonly #dependencies: BridgeDependencies
-  readonly #counters = newBridgeCounters()
+  readonly #counters = createBridgeCounters()
   readonly #rejectedMessages = new RejectedMessages()
   readonly #subscriptionState: SubscriptionState
   #state: BridgeState = 'off'
@@ -110,19 +110,19 @@ export class Bridge {
     this.#scheduleTick()
   }
 
-  status(): BridgeStatus {
+  readStatus(): BridgeStatus {
     const { server, failures } = this.#backoff
     return {
       name: this.#settings.name,
       state: this.#state,
       sinceMs: this.#sinceMs,
       server,
-      version: this.#versions.with(server, this.#settings).version,
+      version: this.#versions.negotiate(server, this.#settings).version,
       attempts: failures,
       lastError: this.#lastError?.text,
       lastErrorAtMs: this.#lastError?.atMs,
       inFlight: this.#connection?.inFlight ?? 0,
-      ...spoolOf(this.#dependencies.broker.sessionStatus()),
+      ...toSpoolStatus(this.#dependencies.broker.readSessionStatus()),
       ...this.#subscriptionState.transparent.counts,
       counters: this.#counters,
     }

@@ -2,7 +2,12 @@
 
 export { Bridge } from './bridge.ts'
 export type { ClientFilters } from './subscriptions/transparent-subscriptions.ts'
-export { bridgeSettings, connectTimeoutOf, type BridgeFacts, type BridgeSettings } from './model/settings.ts'
+export {
+  toBridgeSettings as bridgeSettings,
+  toConnectTimeoutMs as connectTimeoutOf,
+  type BridgeFacts,
+  type BridgeSettings,
+} from './model/settings.ts'
 export type { BridgeCounters, BridgeDrop, BridgeEvent, BridgeState, BridgeStatus } from './model/status.ts'
 export type {
   BridgeConnector,

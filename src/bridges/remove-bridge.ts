@@ -3,8 +3,8 @@
 
 import type { Packet } from '../protocol/index.ts'
 import { connectLocal } from './connection/connect-packets.ts'
-import { localRefusal } from './connection/refusal-text.ts'
-import { linkLocal } from './bridge-links.ts'
+import { describeLocalRefusal } from './connection/refusal-text.ts'
+import { openLocalLink } from './bridge-links.ts'
 import type { LinkCallbacks, PacketLink } from '../mqtt-client/index.ts'
 import type { BridgeSettings } from './model/settings.ts'
 import type { BridgeDependencies } from './model/bridge-dependencies.ts'
@@ -26,14 +26,14 @@ export class BridgeRemoval implements LinkCallbacks {
 
   begin(): void {
     this.dueAtMs = this.#dependencies.nowMs() + retryMs
-    this.#link = linkLocal(this, this.#dependencies)
+    this.#link = openLocalLink(this, this.#dependencies)
     this.#link.send(connectLocal(this.#settings, { receiveMaximum: 1, endsSession: true }))
   }
 
   tick(nowMs: number): void {
     if (nowMs < this.dueAtMs) return
     this.closeLinks()
-    const { subscriptions, spooled, unreleased } = this.#dependencies.broker.sessionStatus()
+    const { subscriptions, spooled, unreleased } = this.#dependencies.broker.readSessionStatus()
     if (subscriptions.size + spooled + unreleased.length > 0) this.begin()
   }
 
@@ -45,7 +45,7 @@ export class BridgeRemoval implements LinkCallbacks {
 
   handlePacket(link: PacketLink, packet: Packet): void {
     // The session is new and ends with its connection.
-    if (packet.type === 'connack' && localRefusal(packet) === undefined) link.destroy()
+    if (packet.type === 'connack' && describeLocalRefusal(packet) === undefined) link.destroy()
   }
 
   handleMalformed(): void {}

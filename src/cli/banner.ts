@@ -2,7 +2,7 @@
 
 import type { ListenerAddress } from '../node/index.ts'
 import type { RunningNode } from '../boot/index.ts'
-import { trialCommand, type TrialAccess } from './trial-command.ts'
+import { formatTrialCommand, type TrialAccess } from './trial-command.ts'
 
 export interface BannerFacts {
   readonly version: string
@@ -14,7 +14,7 @@ export interface BannerFacts {
   readonly dataDirectory: string
   readonly listeners: readonly ListenerAddress[]
   readonly management: Pick<RunningNode['management'], 'address' | 'dashboardAddress'>
-  accessTo(listener: ListenerAddress): TrialAccess
+  toTrialAccess(listener: ListenerAddress): TrialAccess
 }
 
 /** A part of the banner that could not be made: nothing depends on it. */
@@ -24,7 +24,7 @@ export type OnBannerProblem = (part: string, error: unknown) => void
  * Lines for the console, with the last line end. Each part is made on its own: the banner is only shown, so a mistake in one part
  * is reported and changes neither the other parts nor the node.
  */
-export function banner(facts: BannerFacts, onProblem: OnBannerProblem): string {
+export function formatBanner(facts: BannerFacts, onProblem: OnBannerProblem): string {
   const { version, profile, configFile, name, dataDirectory, listeners, management } = facts
   const make = (part: string, linesOf: () => readonly string[]): readonly string[] => {
     try {
@@ -37,23 +37,28 @@ export function banner(facts: BannerFacts, onProblem: OnBannerProblem): string {
   const lines = [
     `Godwit ${version}, node ${name}, profile ${profile}`,
     `  data directory  ${dataDirectory}`,
-    ...make('configuration', () => configurationLines(configFile)),
+    ...make('configuration', () => formatConfigurationLines(configFile)),
     ...listeners.flatMap((listener) => [
-      ...make(`address of ${listener.kind} ${listener.name}`, () => [listenerLine(listener)]),
-      ...make(`command for ${listener.kind} ${listener.name}`, () => trialLines(listener, facts.accessTo(listener))),
+      ...make(`address of ${listener.kind} ${listener.name}`, () => [formatListenerLine(listener)]),
+      ...make(`command for ${listener.kind} ${listener.name}`, () =>
+        formatTrialLines(listener, facts.toTrialAccess(listener)),
+      ),
     ]),
-    ...make('management', () => managementLines(management)),
+    ...make('management', () => formatManagementLines(management)),
     ...(listeners.some((listener) => listener.isLoopback) ? networkLines : []),
   ]
   return `${lines.join('\n')}\n`
 }
 
 /** The password that this start has created. */
-export function passwordLine({ username, password }: NonNullable<RunningNode['management']['newPassword']>): string {
+export function formatPasswordLine({
+  username,
+  password,
+}: NonNullable<RunningNode['management']['newPassword']>): string {
   return `  log in as       ${username} with ${password} (shown this once)\n`
 }
 
-function configurationLines(configFile: string | undefined): readonly string[] {
+function formatConfigurationLines(configFile: string | undefined): readonly string[] {
   const line = `  configuration   ${configFile ?? 'built-in defaults'}`
   const hint = '                  to change settings, write a file of your own with godwit init'
   return isDefaults(configFile) ? [line, hint] : [line]
@@ -64,14 +69,14 @@ function isDefaults(configFile: string | undefined): boolean {
   return configFile === undefined || configFile.endsWith(' (defaults of the package)')
 }
 
-function originOf({ host, port }: { readonly host: string; readonly port: number }): string {
+function formatOrigin({ host, port }: { readonly host: string; readonly port: number }): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-function managementLines({ address, dashboardAddress }: BannerFacts['management']): readonly string[] {
+function formatManagementLines({ address, dashboardAddress }: BannerFacts['management']): readonly string[] {
   if (address === undefined) return []
-  const lines = [`  management API  ${originOf(address)}/api/v4`]
-  if (dashboardAddress !== undefined) lines.push(`  dashboard       ${originOf(dashboardAddress)}/dashboard/`)
+  const lines = [`  management API  ${formatOrigin(address)}/api/v4`]
+  if (dashboardAddress !== undefined) lines.push(`  dashboard       ${formatOrigin(dashboardAddress)}/dashboard/`)
   return lines
 }
 
@@ -81,18 +86,18 @@ const networkLines = [
   '  are then accepted only with auth.allow_anonymous = true.',
 ]
 
-function listenerLine(listener: ListenerAddress): string {
-  return `  listening       ${urlOf(listener)} (${listener.kind}, ${listener.name})`
+function formatListenerLine(listener: ListenerAddress): string {
+  return `  listening       ${formatListenerUrl(listener)} (${listener.kind}, ${listener.name})`
 }
 
-function trialLines(listener: ListenerAddress, access: TrialAccess): readonly string[] {
-  const trial = trialCommand(listener, access)
+function formatTrialLines(listener: ListenerAddress, access: TrialAccess): readonly string[] {
+  const trial = formatTrialCommand(listener, access)
   return trial === undefined ? [] : [`  try it          ${trial}`]
 }
 
 const schemes = { tcp: 'mqtt', ssl: 'mqtts', ws: 'ws', wss: 'wss', quic: 'mqtt-quic' } as const
 
-function urlOf(listener: ListenerAddress): string {
+function formatListenerUrl(listener: ListenerAddress): string {
   const { kind, host, port } = listener
   const path = 'webSocket' in listener ? listener.webSocket.path : ''
   return `${schemes[kind]}://${host.includes(':') ? `[${host}]` : host}:${port}${path}`

@@ -30,17 +30,17 @@ export interface BenchArguments extends ProbeArguments {
 }
 
 /** Returns the target of a probe, or a sentence about an invalid option. Passwords come from files, never from the command line. */
-export async function targetOf(words: ProbeArguments): Promise<ProbeTarget | { readonly problem: string }> {
+export async function readTarget(words: ProbeArguments): Promise<ProbeTarget | { readonly problem: string }> {
   const address = parseTarget(words.url)
   if ('problem' in address) return address
-  const ca = await textOf(words.ca)
+  const ca = await readOptionalFile(words.ca)
   if (ca !== undefined && 'problem' in ca) return ca
-  const password = await textOf(words.passwordFile)
+  const password = await readOptionalFile(words.passwordFile)
   if (password !== undefined && 'problem' in password) return password
   return { ...address, ca: ca?.text, username: words.username, password: password?.text.replace(/\r?\n$/, '') }
 }
 
-async function textOf(file: string | undefined): Promise<{ text: string } | { problem: string } | undefined> {
+async function readOptionalFile(file: string | undefined): Promise<{ text: string } | { problem: string } | undefined> {
   if (file === undefined) return undefined
   try {
     return { text: await readFile(file, 'utf8') }
@@ -49,12 +49,12 @@ async function textOf(file: string | undefined): Promise<{ text: string } | { pr
   }
 }
 
-export async function benchCommand(
+export async function runBenchCommand(
   scenario: BenchScenario,
   words: BenchArguments,
   terminal: Terminal,
 ): Promise<number> {
-  const options = await optionsOf(scenario, words)
+  const options = await readOptions(scenario, words)
   if ('problem' in options) {
     terminal.fail(options.problem)
     return exitCodes.wrongUsage
@@ -62,34 +62,34 @@ export async function benchCommand(
   const what = { publish: 'published', subscribe: 'delivered', connect: 'connected' }[scenario]
   const result = await runBench(options, ({ seconds, count, latencies }) => {
     if (words.json === true) return
-    const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => latencies.percentileMs(share).toFixed(2))
+    const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => latencies.computePercentileMs(share).toFixed(2))
     terminal.print(
       `${seconds.toFixed(0).padStart(4)} s  ${what} ${count}/s  p50 ${p50} ms  p95 ${p95} ms  p99 ${p99} ms\n`,
     )
   })
   if ('problem' in result) return terminal.fail(`${words.url}: ${result.problem}`)
-  terminal.print(words.json === true ? `${JSON.stringify(result)}\n` : inLines(result, what))
+  terminal.print(words.json === true ? `${JSON.stringify(result)}\n` : formatResult(result, what))
   if (result.failure === undefined) return exitCodes.done
   return terminal.fail(`${result.failed} clients failed, the first: ${result.failure}`)
 }
 
-function inLines({ clients, seconds, count, perSecond, latencyMs }: BenchResult, what: string): string {
+function formatResult({ clients, seconds, count, perSecond, latencyMs }: BenchResult, what: string): string {
   const { p50, p95, p99, max } = latencyMs
   const latency = [`p50 ${p50.toFixed(2)}`, `p95 ${p95.toFixed(2)}`, `p99 ${p99.toFixed(2)}`, `max ${max.toFixed(2)}`]
   return `${clients} clients, ${seconds.toFixed(1)} s: ${count} ${what}, ${Math.round(perSecond)}/s; latency in ms: ${latency.join(', ')}\n`
 }
 
-async function optionsOf(
+async function readOptions(
   scenario: BenchScenario,
   words: BenchArguments,
 ): Promise<BenchOptions | { readonly problem: string }> {
-  const target = await targetOf(words)
+  const target = await readTarget(words)
   if ('problem' in target) return target
   const numbers = {
-    clients: numberOf('--clients', words.clients, 100_000),
-    seconds: numberOf('--seconds', words.seconds, 86_400),
-    rate: words.rate === undefined ? undefined : numberOf('--rate', words.rate, 10_000_000),
-    payloadBytes: numberOf('--size', words.size, 10_485_760),
+    clients: parseNumber('--clients', words.clients, 100_000),
+    seconds: parseNumber('--seconds', words.seconds, 86_400),
+    rate: words.rate === undefined ? undefined : parseNumber('--rate', words.rate, 10_000_000),
+    payloadBytes: parseNumber('--size', words.size, 10_485_760),
   }
   for (const value of Object.values(numbers)) if (typeof value === 'string') return { problem: value }
   if (!['0', '1', '2'].includes(words.qos)) return { problem: '--qos: use 0, 1 or 2' }
@@ -105,7 +105,7 @@ async function optionsOf(
 }
 
 /** Returns a whole number of at least 1, or a text about the problem. */
-function numberOf(option: string, word: string, max: number): number | string {
+function parseNumber(option: string, word: string, max: number): number | string {
   const number = Number(word)
   return Number.isInteger(number) && number >= 1 && number <= max
     ? number

@@ -10,21 +10,21 @@ export interface CompletedCommand {
 export const completedShells = ['bash', 'zsh', 'fish'] as const
 export type CompletedShell = (typeof completedShells)[number]
 
-export function completionScript(shell: CompletedShell, commands: readonly CompletedCommand[]): string {
+export function createCompletionScript(shell: CompletedShell, commands: readonly CompletedCommand[]): string {
   switch (shell) {
     case 'bash':
-      return bashScript(commands)
+      return createBashScript(commands)
     case 'zsh':
-      return zshScript(commands)
+      return createZshScript(commands)
     case 'fish':
-      return fishScript(commands)
+      return createFishScript(commands)
     default:
       return shell satisfies never
   }
 }
 
 /** The path is what was typed so far without options, as far as it names commands. */
-function bashScript(commands: readonly CompletedCommand[]): string {
+function createBashScript(commands: readonly CompletedCommand[]): string {
   return `# godwit completion for bash: source <(godwit completion bash)
 _godwit() {
   local path="" word candidate words index
@@ -39,7 +39,7 @@ _godwit() {
 }
 _godwit_words() {
   case "$1" in
-${commands.map(bashCase).join('\n')}
+${commands.map(formatBashCase).join('\n')}
     *) return 1 ;;
   esac
 }
@@ -47,18 +47,18 @@ complete -o default -F _godwit godwit
 `
 }
 
-function bashCase({ path, words }: CompletedCommand): string {
+function formatBashCase({ path, words }: CompletedCommand): string {
   return `    '${path}') echo "${words.map(({ word }) => word).join(' ')}" ;;`
 }
 
 /** zsh runs the script of bash. */
-function zshScript(commands: readonly CompletedCommand[]): string {
-  const [head = '', ...rest] = bashScript(commands).split('\n')
+function createZshScript(commands: readonly CompletedCommand[]): string {
+  const [head = '', ...rest] = createBashScript(commands).split('\n')
   const own = head.replace('for bash', 'for zsh').replace('completion bash', 'completion zsh')
   return [own, 'autoload -U +X compinit && compinit', 'autoload -U +X bashcompinit && bashcompinit', ...rest].join('\n')
 }
 
-function fishScript(commands: readonly CompletedCommand[]): string {
+function createFishScript(commands: readonly CompletedCommand[]): string {
   const lines = commands.flatMap(({ path, words }) => {
     const level = path === '' ? 0 : path.split(' ').length
     const isHere = `test (string join ' ' (commandline -opc | string match -rv '^-')[2..${level + 1}]) = '${path}'`

@@ -30,7 +30,7 @@ interface Findings {
 }
 
 /** Prints all errors of the file, and all settings without effect. Returns the exit code. */
-export async function configCheck(request: CheckRequest, terminal: Terminal): Promise<number> {
+export async function checkConfig(request: CheckRequest, terminal: Terminal): Promise<number> {
   const findings = await findErrors(request)
   const isGood = findings.errors.length === 0
   if (request.asJson) {
@@ -62,12 +62,12 @@ async function findErrors({ file, environment, checksPorts = false }: CheckReque
   })
   if ('errors' in loaded) return { errors: loaded.errors, warnings: [] }
   const problems = await startProblems(loaded.config, { checksPorts })
-  const errors = problems.map((problem) => placed(problem, loaded.config, file))
+  const errors = problems.map((problem) => toConfigError(problem, loaded.config, file))
   return { errors, warnings: loaded.warnings }
 }
 
 /** Converts a sentence that begins with a key, or with a position and a key, to an error in the line of that key. */
-function placed(problem: string, { places }: GodwitConfig, file: string): ConfigError {
+function toConfigError(problem: string, { places }: GodwitConfig, file: string): ConfigError {
   const [, key = '', message = problem] =
     /^(?:.+?:\d+:\d+: |configuration: )?([a-z_]+(?:\.[^\s:]+)+): ([^]*)$/.exec(problem) ?? []
   const place = places.get(key) ?? { file, line: 0, column: 0 }
@@ -75,19 +75,19 @@ function placed(problem: string, { places }: GodwitConfig, file: string): Config
 }
 
 /** Prints the file with every default as a comment. */
-export function configExample(terminal: Terminal): number {
+export function printConfigExample(terminal: Terminal): number {
   terminal.print(writeExampleFile())
   return exitCodes.done
 }
 
 /** Prints the reference page. */
-export function configDocs(terminal: Terminal): number {
+export function printConfigDocs(terminal: Terminal): number {
   terminal.print(writeReferencePage())
   return exitCodes.done
 }
 
 /** Prints the JSON Schema of the configuration. */
-export function configSchema(terminal: Terminal): number {
+export function printConfigSchema(terminal: Terminal): number {
   terminal.print(writeJsonSchema())
   return exitCodes.done
 }

@@ -2,7 +2,7 @@
 
 import { type ConformanceResult, runConformance, trustOption } from '../../lib/probes/index.ts'
 import { connectionErrorText } from '../telemetry/index.ts'
-import { type ProbeArguments, targetOf } from './bench-command.ts'
+import { type ProbeArguments, readTarget } from './bench-command.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 export interface ConformanceArguments extends ProbeArguments {
@@ -12,9 +12,9 @@ export interface ConformanceArguments extends ProbeArguments {
 }
 
 /** Failed where a statement is not kept. Gives the exit code. */
-export async function conformanceCommand(words: ConformanceArguments, terminal: Terminal): Promise<number> {
+export async function runConformanceCommand(words: ConformanceArguments, terminal: Terminal): Promise<number> {
   const { protocol, timeout, json } = words
-  const target = await targetOf(words)
+  const target = await readTarget(words)
   const responseTimeoutMs = Number(timeout)
   const isVersion = protocol === undefined || protocol === '4' || protocol === '5'
   const isTime = responseTimeoutMs >= 10 && responseTimeoutMs <= 60_000
@@ -26,7 +26,7 @@ export async function conformanceCommand(words: ConformanceArguments, terminal: 
   const versions = protocol === undefined ? ([4, 5] as const) : [protocol === '5' ? (5 as const) : (4 as const)]
   try {
     const results = await runConformance({ target, versions, responseTimeoutMs }, (result) => {
-      if (json !== true) terminal.print(lineOf(result))
+      if (json !== true) terminal.print(formatResult(result))
     })
     if ('problem' in results) return terminal.fail(`${words.url}: ${results.problem}`)
     const broken = results.filter(({ isKept }) => !isKept).length
@@ -42,7 +42,7 @@ export async function conformanceCommand(words: ConformanceArguments, terminal: 
   }
 }
 
-function lineOf({ version, clause, statement, isKept, seen }: ConformanceResult): string {
+function formatResult({ version, clause, statement, isKept, seen }: ConformanceResult): string {
   const state = isKept ? 'kept  ' : 'BROKEN'
   return `${state}  ${version === 5 ? '5.0  ' : '3.1.1'}  ${clause.padEnd(14)}  ${statement}${seen === undefined ? '' : `: ${seen}`}\n`
 }

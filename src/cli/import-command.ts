@@ -37,14 +37,15 @@ export async function importMosquitto(words: ImportArguments, terminal: Terminal
   const { conf, database } = words
   const folder = resolve(words.output)
   try {
-    const named = (file: string): string => resolve(dirname(conf), file)
-    const main = { name: basename(conf), text: await textOf(conf) }
-    const included = await includedFiles(main, named)
+    const resolvePath = (file: string): string => resolve(dirname(conf), file)
+    const main = { name: basename(conf), text: await readFileText(conf) }
+    const included = await readIncludedFiles(main, resolvePath)
     const configuration = convertConfiguration(main, { aclFile: join(folder, 'acl.conf'), included })
     const { value } = configuration
-    const credentials = await credentialsIn(value.passwordFile, named)
-    const rules = value.aclFile === undefined ? undefined : convertAclFile(await textOf(named(value.aclFile)), value)
-    const found = await databaseIn(database ?? value.databaseFile, named, {
+    const credentials = await readCredentials(value.passwordFile, resolvePath)
+    const rules =
+      value.aclFile === undefined ? undefined : convertAclFile(await readFileText(resolvePath(value.aclFile)), value)
+    const found = await readDatabase(database ?? value.databaseFile, resolvePath, {
       source: value.sessionSource,
       isRequired: database !== undefined,
     })
@@ -84,28 +85,28 @@ async function importConvertedSessions(
   if (data === undefined) {
     const [subscriptions, queued] = [sum(sessions, 'subscriptions'), sum(sessions, 'queued')]
     return [
-      `not imported: ${contentOf(sessions.length, subscriptions, queued)}: name the data directory with --data, and another folder with --output`,
+      `not imported: ${describeContent(sessions.length, subscriptions, queued)}: name the data directory with --data, and another folder with --output`,
     ]
   }
   const done = await importSessions(resolve(data), sessions)
   if ('problem' in done) throw new FileProblem(done.problem)
-  return sentencesOf(done)
+  return describeImport(done)
 }
 
 function sum(sessions: readonly ImportedSession[], what: 'subscriptions' | 'queued'): number {
   return sessions.reduce((total, session) => total + session[what].length, 0)
 }
 
-function contentOf(sessions: number, subscriptions: number, queued: number): string {
-  const [ofSessions, ofMessages] = [counted(sessions, 'session'), counted(queued, 'queued message')]
-  return `${ofSessions} with ${counted(subscriptions, 'subscription')} and ${ofMessages}`
+function describeContent(sessions: number, subscriptions: number, queued: number): string {
+  const [ofSessions, ofMessages] = [formatCount(sessions, 'session'), formatCount(queued, 'queued message')]
+  return `${ofSessions} with ${formatCount(subscriptions, 'subscription')} and ${ofMessages}`
 }
 
-function counted(count: number, what: string): string {
+function formatCount(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`
 }
 
-function sentencesOf({
+function describeImport({
   directory,
   sessions,
   subscriptions,
@@ -114,7 +115,7 @@ function sentencesOf({
   existingNamed,
   alarms,
 }: SessionsImport): string[] {
-  const taken = `${contentOf(sessions, subscriptions, queued)} ${sessions === 1 ? 'is' : 'are'} imported to ${directory}`
+  const taken = `${describeContent(sessions, subscriptions, queued)} ${sessions === 1 ? 'is' : 'are'} imported to ${directory}`
   const names = existingNamed.map((clientId) => JSON.stringify(clientId)).join(', ')
   const kept =
     existing === 1
@@ -138,7 +139,7 @@ function nextSteps({ folder, data, archive }: Written): string[] {
 }
 
 /** Returns the files of each folder that the main file includes, in the order of mosquitto. */
-async function includedFiles(
+async function readIncludedFiles(
   main: ConfigurationFile,
   named: (file: string) => string,
 ): Promise<ReadonlyMap<string, readonly ConfigurationFile[]>> {
@@ -146,13 +147,14 @@ async function includedFiles(
   for (const folder of includedFolders(main)) {
     const path = named(folder)
     const files: ConfigurationFile[] = []
-    for (const name of includedNames(await namesIn(path))) files.push({ name, text: await textOf(join(path, name)) })
+    for (const name of includedNames(await listFileNames(path)))
+      files.push({ name, text: await readFileText(join(path, name)) })
     included.set(folder, files)
   }
   return included
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+async function listFileNames(folder: string): Promise<string[]> {
   try {
     return await readdir(folder)
   } catch (error) {
@@ -160,15 +162,15 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-async function credentialsIn(
+async function readCredentials(
   file: string | undefined,
   named: (file: string) => string,
 ): Promise<ReturnType<typeof convertPasswordFile>> {
   if (file === undefined) return { value: [], skipped: [], stricter: [] }
-  return convertPasswordFile(await textOf(named(file)), Date.now())
+  return convertPasswordFile(await readFileText(named(file)), Date.now())
 }
 
-async function databaseIn(
+async function readDatabase(
   file: string | undefined,
   named: (file: string) => string,
   { source, isRequired }: { readonly source: Parameters<typeof convertDatabase>[2]; readonly isRequired: boolean },
@@ -178,7 +180,7 @@ async function databaseIn(
   const path = named(file)
   if (!isRequired && (await isMissing(path)))
     return { value: nothing, skipped: [`${path}: mosquitto has not written it`], stricter: [] }
-  const bytes = await bytesOf(path)
+  const bytes = await readFileBytes(path)
   try {
     return convertDatabase(bytes, Date.now(), source)
   } catch (error) {
@@ -198,7 +200,7 @@ async function isMissing(path: string): Promise<boolean> {
 
 class FileProblem extends Error {}
 
-async function bytesOf(file: string): Promise<Buffer> {
+async function readFileBytes(file: string): Promise<Buffer> {
   try {
     if ((await stat(file)).size > maxBytes) throw new FileProblem(`${file} has more than ${maxBytes} bytes`)
     return await readFile(file)
@@ -208,4 +210,4 @@ async function bytesOf(file: string): Promise<Buffer> {
   }
 }
 
-const textOf = async (file: string): Promise<string> => (await bytesOf(file)).toString('utf8')
+const readFileText = async (file: string): Promise<string> => (await readFileBytes(file)).toString('utf8')

@@ -14,12 +14,12 @@ export interface InitOptions {
 }
 
 /** Never overwrites a file. Gives the exit code. */
-export async function initCommand(
+export async function runInitCommand(
   options: InitOptions,
   installation: Installation,
   terminal: Terminal,
 ): Promise<number> {
-  const file = fileFor(options, installation)
+  const file = selectConfigFile(options, installation)
   try {
     await makeDirectory(dirname(file))
     await writeFile(file, writeExampleFile(true), { flag: 'wx', mode: 0o600 })
@@ -39,7 +39,7 @@ export async function initCommand(
 }
 
 /** Root of an installed package uses the file of the machine; other accounts use one in the data directory. */
-function fileFor({ config, data }: InitOptions, installation: Installation): string {
+function selectConfigFile({ config, data }: InitOptions, installation: Installation): string {
   if (config !== undefined) return resolve(config)
   if (data !== undefined) return join(resolve(data), 'godwit.conf')
   const userId = process.getuid?.()

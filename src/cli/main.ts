@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runProgram } from './program.ts'
-import { Terminal, wantsColors } from './terminal/terminal.ts'
+import { Terminal, shouldUseColors } from './terminal/terminal.ts'
 
 // src/cli/ and dist/cli/ lie equally deep.
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -20,7 +20,7 @@ process.exitCode = await runProgram(
     installation: { root, isCheckout, ...(isCheckout ? {} : { systemConfig: '/etc/godwit/godwit.conf' }) },
     environment: process.env,
   },
-  new Terminal(process.stdout, process.stderr, process.stdin, wantsColors(process.stdout, process.env)),
+  new Terminal(process.stdout, process.stderr, process.stdin, shouldUseColors(process.stdout, process.env)),
 )
 
 // A broker has closed everything here. A reader of its output that does not read must not keep the process from ending.

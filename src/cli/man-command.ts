@@ -15,7 +15,7 @@ export interface ManRequest {
 }
 
 /** Returns the exit code. */
-export async function manCommand({ pages, command, directory }: ManRequest, terminal: Terminal): Promise<number> {
+export async function runManCommand({ pages, command, directory }: ManRequest, terminal: Terminal): Promise<number> {
   if (directory === undefined) {
     const file = command === undefined ? 'godwit.1' : `godwit-${command}.1`
     const page = pages.find((one) => one.file === file)

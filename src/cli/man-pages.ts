@@ -17,43 +17,51 @@ export interface ManPage {
 }
 
 /** A page for `godwit`, and one for each of its commands with all that is below it. */
-export function manPages(godwit: DescribedCommand, version: string): ManPage[] {
-  const pages = godwit.commands.map((command) => page(command, version, command.commands))
-  const others = godwit.commands.map(({ path }) => `.BR godwit\\-${escaped(path.join('-'))} (1)`)
-  const own = page(godwit, version, [])
+export function createManPages(godwit: DescribedCommand, version: string): ManPage[] {
+  const pages = godwit.commands.map((command) => formatPage(command, version, command.commands))
+  const others = godwit.commands.map(({ path }) => `.BR godwit\\-${escapeTroff(path.join('-'))} (1)`)
+  const own = formatPage(godwit, version, [])
   const commands = godwit.commands.flatMap(({ path, description }) => [
     '.TP',
-    `.B ${escaped(path.join(' '))}`,
-    escaped(sentence(description)),
+    `.B ${escapeTroff(path.join(' '))}`,
+    escapeTroff(toSentence(description)),
   ])
   const more = ['.SH COMMANDS', ...commands, ...environment, '.SH SEE ALSO', others.join(',\n')]
   return [{ ...own, text: `${own.text}${more.join('\n')}\n` }, ...pages]
 }
 
-function page(command: DescribedCommand, version: string, below: readonly DescribedCommand[]): ManPage {
+function formatPage(command: DescribedCommand, version: string, below: readonly DescribedCommand[]): ManPage {
   const name = ['godwit', ...command.path].join('-')
   const lines = [
     `.TH ${name.toUpperCase()} 1 "" "Godwit ${version}" "Godwit"`,
     '.SH NAME',
-    `${escaped(name)} \\- ${escaped(command.description.replace(/\.$/, ''))}`,
+    `${escapeTroff(name)} \\- ${escapeTroff(command.description.replace(/\.$/, ''))}`,
     '.SH SYNOPSIS',
-    `.B ${escaped(command.usage)}`,
+    `.B ${escapeTroff(command.usage)}`,
     '.SH DESCRIPTION',
-    escaped(sentence(command.description)),
-    ...optionsOf(command, '.SH OPTIONS'),
-    ...(below.length === 0 ? [] : ['.SH COMMANDS', ...below.flatMap(section)]),
+    escapeTroff(toSentence(command.description)),
+    ...formatOptions(command, '.SH OPTIONS'),
+    ...(below.length === 0 ? [] : ['.SH COMMANDS', ...below.flatMap(formatSection)]),
   ]
   return { file: `${name}.1`, text: `${lines.join('\n')}\n` }
 }
 
-function section(command: DescribedCommand): string[] {
-  const own = [`.SS ${escaped(command.usage)}`, escaped(sentence(command.description)), ...optionsOf(command, '.PP')]
-  return [...own, ...command.commands.flatMap(section)]
+function formatSection(command: DescribedCommand): string[] {
+  const own = [
+    `.SS ${escapeTroff(command.usage)}`,
+    escapeTroff(toSentence(command.description)),
+    ...formatOptions(command, '.PP'),
+  ]
+  return [...own, ...command.commands.flatMap(formatSection)]
 }
 
-function optionsOf({ options }: DescribedCommand, heading: string): string[] {
+function formatOptions({ options }: DescribedCommand, heading: string): string[] {
   if (options.length === 0) return []
-  const entries = options.flatMap(([flags, description]) => ['.TP', `.B ${escaped(flags)}`, escaped(description)])
+  const entries = options.flatMap(([flags, description]) => [
+    '.TP',
+    `.B ${escapeTroff(flags)}`,
+    escapeTroff(description),
+  ])
   return [heading, ...entries]
 }
 
@@ -70,13 +78,13 @@ const environment = [
   'If set, no colours are written to a terminal.',
 ]
 
-function sentence(text: string): string {
+function toSentence(text: string): string {
   const begun = text.charAt(0).toUpperCase() + text.slice(1)
   return begun.endsWith('.') ? begun : `${begun}.`
 }
 
 /** A backslash and a hyphen mean themselves, and no line begins with a control character of troff. */
-function escaped(text: string): string {
+function escapeTroff(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').replaceAll('\\', '\\e').replaceAll('-', '\\-')
   return /^[.']/.test(line) ? `\\&${line}` : line
 }

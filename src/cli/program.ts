@@ -3,7 +3,7 @@
 
 import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
 import { addProbeOptions, benchScenarios } from './probe-options.ts'
-import { type CompletedCommand, completedShells, type CompletedShell, completionScript } from './completion.ts'
+import { type CompletedCommand, completedShells, type CompletedShell, createCompletionScript } from './completion.ts'
 import type { BenchArguments } from './bench-command.ts'
 import type { ConformanceArguments } from './conformance-command.ts'
 import { brokerOptions, jsonOption, moveOptionsAfterCommand } from './ctl/broker-options.ts'
@@ -11,7 +11,7 @@ import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
 import type { ImportArguments } from './import-command.ts'
-import { type DescribedCommand, manPages } from './man-pages.ts'
+import { type DescribedCommand, createManPages } from './man-pages.ts'
 import type { Program, StartOptions } from './start-command.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
@@ -23,7 +23,7 @@ export async function runProgram(args: readonly string[], program: Program, term
     exitCode = await command()
   }
   try {
-    await commandLine(program, terminal, run, words).parseAsync(words, { from: 'user' })
+    await createCommandLine(program, terminal, run, words).parseAsync(words, { from: 'user' })
     return exitCode
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.wrongUsage
@@ -33,13 +33,13 @@ export async function runProgram(args: readonly string[], program: Program, term
 
 type Run = (command: () => number | Promise<number>) => Promise<void>
 
-function commandLine(program: Program, terminal: Terminal, run: Run, words: readonly string[]): Command {
-  const godwit: Command = quiet(new Command('godwit'), terminal, () => nearestHelp(godwit, words))
+function createCommandLine(program: Program, terminal: Terminal, run: Run, words: readonly string[]): Command {
+  const godwit: Command = configureErrorOutput(new Command('godwit'), terminal, () => findNearestHelp(godwit, words))
     .description('An MQTT 3.1, 3.1.1 and 5.0 broker that loses nothing it has acknowledged.')
     .version(program.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
   addStart(godwit, program, (options) =>
-    run(async () => (await import('./start-command.ts')).startCommand(options, program, terminal)),
+    run(async () => (await import('./start-command.ts')).runStartCommand(options, program, terminal)),
   )
   addInit(godwit, program, terminal, run)
   addConfig(godwit, terminal, run)
@@ -63,10 +63,14 @@ function addStart(
       '--config <file>',
       'configuration file (default: $GODWIT_CONFIG, then godwit.conf in the data directory, then /etc/godwit/godwit.conf, then the defaults)',
     )
-    .option('--data <directory>', 'data directory, which contains all stored data (default: $GODWIT_DATA)', named)
+    .option(
+      '--data <directory>',
+      'data directory, which contains all stored data (default: $GODWIT_DATA)',
+      parseNonEmpty,
+    )
     .option('--set <key=value>', 'override a setting by its dotted key; may be repeated', gather, [])
     .action((options: { config?: string; data?: string; set: string[] }) =>
-      start({ ...placesOf(options, environment), set: options.set }),
+      start({ ...resolvePlaces(options, environment), set: options.set }),
     )
 }
 
@@ -76,13 +80,13 @@ interface Places {
 }
 
 /** An option has priority over the variable. An empty variable is ignored. */
-function placesOf(
+function resolvePlaces(
   options: { config?: string; data?: string },
   environment: NonNullable<Program['environment']>,
 ): Places {
-  const variable = (name: string): string | undefined =>
+  const readVariable = (name: string): string | undefined =>
     environment[name]?.trim() === '' ? undefined : environment[name]
-  return { config: options.config ?? variable('GODWIT_CONFIG'), data: options.data ?? variable('GODWIT_DATA') }
+  return { config: options.config ?? readVariable('GODWIT_CONFIG'), data: options.data ?? readVariable('GODWIT_DATA') }
 }
 
 function addInit(godwit: Command, { installation, environment = {} }: Program, terminal: Terminal, run: Run): void {
@@ -93,15 +97,15 @@ function addInit(godwit: Command, { installation, environment = {} }: Program, t
       '--config <file>',
       'the new file (default: $GODWIT_CONFIG, then /etc/godwit/godwit.conf for root, otherwise godwit.conf in the data directory)',
     )
-    .option('--data <directory>', 'data directory, in which the file is written (default: $GODWIT_DATA)', named)
+    .option('--data <directory>', 'data directory, in which the file is written (default: $GODWIT_DATA)', parseNonEmpty)
     .action((options: { config?: string; data?: string }) =>
       run(async () =>
-        (await import('./init-command.ts')).initCommand(placesOf(options, environment), installation, terminal),
+        (await import('./init-command.ts')).runInitCommand(resolvePlaces(options, environment), installation, terminal),
       ),
     )
 }
 
-const configCommands = () => import('./config-commands.ts')
+const loadConfigCommands = () => import('./config-commands.ts')
 
 function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
   const config = godwit
@@ -115,7 +119,7 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
     .option('--json', 'print the errors as one JSON document')
     .action((file: string, options: { json?: true; ports?: true }) =>
       run(async () =>
-        (await configCommands()).configCheck(
+        (await loadConfigCommands()).checkConfig(
           { file, environment: process.env, asJson: options.json === true, checksPorts: options.ports === true },
           terminal,
         ),
@@ -124,15 +128,15 @@ function addConfig(godwit: Command, terminal: Terminal, run: Run): void {
   config
     .command('example')
     .description('print a configuration file with every setting and its default, as comments')
-    .action(() => run(async () => (await configCommands()).configExample(terminal)))
+    .action(() => run(async () => (await loadConfigCommands()).printConfigExample(terminal)))
   config
     .command('docs')
     .description('print the reference of all settings')
-    .action(() => run(async () => (await configCommands()).configDocs(terminal)))
+    .action(() => run(async () => (await loadConfigCommands()).printConfigDocs(terminal)))
   config
     .command('schema')
     .description('print the JSON Schema of the configuration')
-    .action(() => run(async () => (await configCommands()).configSchema(terminal)))
+    .action(() => run(async () => (await loadConfigCommands()).printConfigSchema(terminal)))
 }
 
 function addImport(godwit: Command, { environment = {} }: Program, terminal: Terminal, run: Run): void {
@@ -156,12 +160,12 @@ function addImport(godwit: Command, { environment = {} }: Program, terminal: Ter
     .option(
       '--data <directory>',
       'data directory to which the sessions are written; its broker must not run (default: $GODWIT_DATA; without it, sessions are not imported)',
-      named,
+      parseNonEmpty,
     )
     .action((words: ImportArguments) =>
       run(async () =>
         (await import('./import-command.ts')).importMosquitto(
-          { ...words, data: placesOf(words, environment).data },
+          { ...words, data: resolvePlaces(words, environment).data },
           terminal,
         ),
       ),
@@ -178,7 +182,7 @@ function addProbes(godwit: Command, terminal: Terminal, run: Run): void {
     .option('--timeout <milliseconds>', 'maximum time to wait for a response, in milliseconds', '2000')
     .option('--json', 'print the results as one JSON document')
     .action((words: ConformanceArguments) =>
-      run(async () => (await import('./conformance-command.ts')).conformanceCommand(words, terminal)),
+      run(async () => (await import('./conformance-command.ts')).runConformanceCommand(words, terminal)),
     )
   const bench = godwit
     .command('bench')
@@ -194,7 +198,7 @@ function addProbes(godwit: Command, terminal: Terminal, run: Run): void {
       .option('--protocol <level>', 'protocol level: 4 (MQTT 3.1.1) or 5', '5')
       .option('--json', 'print the result as one JSON document')
       .action((words: BenchArguments) =>
-        run(async () => (await import('./bench-command.ts')).benchCommand(name, words, terminal)),
+        run(async () => (await import('./bench-command.ts')).runBenchCommand(name, words, terminal)),
       )
   }
 }
@@ -206,7 +210,7 @@ function addCompletion(godwit: Command, terminal: Terminal, run: Run): void {
     .addArgument(new Argument('<shell>').choices(completedShells))
     .action((shell: CompletedShell) =>
       run(() => {
-        terminal.print(completionScript(shell, completedCommands(godwit, [])))
+        terminal.print(createCompletionScript(shell, listCompletedCommands(godwit, [])))
         return exitCodes.done
       }),
     )
@@ -217,18 +221,18 @@ function addMan(godwit: Command, { version }: Program, terminal: Terminal, run: 
     .command('man')
     .description('write the manual pages, or print one; to read it: godwit man ctl | man -l -')
     .argument('[command]', 'command whose page is printed (default: godwit)')
-    .option('--output <directory>', 'write all pages into this directory', named)
+    .option('--output <directory>', 'write all pages into this directory', parseNonEmpty)
     .action((command: string | undefined, { output }: { output?: string }) =>
       run(async () =>
-        (await import('./man-command.ts')).manCommand(
-          { pages: manPages(describedCommand(godwit, []), version), command, directory: output },
+        (await import('./man-command.ts')).runManCommand(
+          { pages: createManPages(describeCommand(godwit, []), version), command, directory: output },
           terminal,
         ),
       ),
     )
 }
 
-function describedCommand(command: Command, path: readonly string[]): DescribedCommand {
+function describeCommand(command: Command, path: readonly string[]): DescribedCommand {
   const help = command.createHelp()
   const below = help.visibleCommands(command).filter((each) => command.commands.includes(each))
   return {
@@ -236,19 +240,22 @@ function describedCommand(command: Command, path: readonly string[]): DescribedC
     usage: help.commandUsage(command),
     description: command.description(),
     options: help.visibleOptions(command).map(({ flags, description }) => [flags, description]),
-    commands: below.map((each) => describedCommand(each, [...path, each.name()])),
+    commands: below.map((each) => describeCommand(each, [...path, each.name()])),
   }
 }
 
 /** The command and all below it, as `--help` lists them. */
-function completedCommands(command: Command, path: readonly string[]): CompletedCommand[] {
+function listCompletedCommands(command: Command, path: readonly string[]): CompletedCommand[] {
   const help = command.createHelp()
   const below = help.visibleCommands(command).filter((each) => command.commands.includes(each))
   const options = help
     .visibleOptions(command)
     .flatMap(({ long, description }) => (long ? [{ word: long, description }] : []))
   const words = [...below.map((each) => ({ word: each.name(), description: each.description() })), ...options]
-  return [{ path: path.join(' '), words }, ...below.flatMap((each) => completedCommands(each, [...path, each.name()]))]
+  return [
+    { path: path.join(' '), words },
+    ...below.flatMap((each) => listCompletedCommands(each, [...path, each.name()])),
+  ]
 }
 
 interface CtlContext {
@@ -262,7 +269,7 @@ interface CtlContext {
  * others are added without their options: all options take more time than most commands.
  */
 function addCtl(godwit: Command, words: readonly string[], context: CtlContext): void {
-  const selected = words[0] === 'ctl' ? ctlCommands.filter((command) => firstOf(command) === words[1]) : []
+  const selected = words[0] === 'ctl' ? ctlCommands.filter((command) => readFirstWord(command) === words[1]) : []
   const ctl = godwit.command('ctl').description('inspect and control a running broker')
   const groups = new Map<string, Command>()
   for (const command of ctlCommands) {
@@ -280,7 +287,7 @@ function addCtl(godwit: Command, words: readonly string[], context: CtlContext):
   }
 }
 
-const firstOf = ({ name }: CtlCommand): string => name.split(' ', 1)[0] ?? ''
+const readFirstWord = ({ name }: CtlCommand): string => name.split(' ', 1)[0] ?? ''
 
 function addCtlCommand(added: Command, command: CtlCommand, { program, terminal, run }: CtlContext): void {
   added.description(command.description)
@@ -288,7 +295,7 @@ function addCtlCommand(added: Command, command: CtlCommand, { program, terminal,
   for (const { flags, description } of command.options ?? []) added.option(flags, description)
   added.option(jsonOption.flags, jsonOption.description)
   for (const { flags, description } of command.isLocal === true ? [] : brokerOptions) {
-    if (flags.startsWith('--data')) added.option(flags, description, named)
+    if (flags.startsWith('--data')) added.option(flags, description, parseNonEmpty)
     else added.option(flags, description)
   }
   added.action(() => {
@@ -296,18 +303,18 @@ function addCtlCommand(added: Command, command: CtlCommand, { program, terminal,
     const operands = added.processedArgs.flat().filter((operand): operand is string => typeof operand === 'string')
     const { installation, environment = {} } = program
     const { url } = options
-    const connect = url === undefined ? { ...options, ...definedOnly(placesOf(options, environment)) } : options
+    const connect = url === undefined ? { ...options, ...omitUndefined(resolvePlaces(options, environment)) } : options
     const invocation = { operands, options, connect, asJson: options['json'] === true }
     return run(() => runCtl(command, invocation, { installation, terminal }))
   })
 }
 
-function definedOnly({ config, data }: Places): { config?: string; data?: string } {
+function omitUndefined({ config, data }: Places): { config?: string; data?: string } {
   return { ...(config === undefined ? {} : { config }), ...(data === undefined ? {} : { data }) }
 }
 
 /** `--data "$UNSET"` means no directory, and not the current one. */
-function named(value: string): string {
+function parseNonEmpty(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('The value is empty.')
   return value
 }
@@ -315,16 +322,16 @@ function named(value: string): string {
 const gather = (value: string, before: string[]): string[] => [...before, value]
 
 /** Prints errors on one line after the name of the program; the caller exits. Commands that are created from this one inherit it. */
-function quiet(command: Command, terminal: Terminal, help: () => string): Command {
+function configureErrorOutput(command: Command, terminal: Terminal, help: () => string): Command {
   return command.exitOverride().configureOutput({
     writeOut: (text) => terminal.output.write(text),
     writeErr: (text) => terminal.errors.write(text),
-    outputError: (text, write) => write(`godwit: ${oneLine(text)}; "${help()}" lists the commands and options\n`),
+    outputError: (text, write) => write(`godwit: ${toOneLine(text)}; "${help()}" lists the commands and options\n`),
   })
 }
 
 /** Returns the `--help` command line of the innermost command that `args` name. */
-function nearestHelp(godwit: Command, args: readonly string[]): string {
+function findNearestHelp(godwit: Command, args: readonly string[]): string {
   const names = ['godwit']
   let command: Command | undefined = godwit
   for (const argument of args) {
@@ -335,7 +342,7 @@ function nearestHelp(godwit: Command, args: readonly string[]): string {
   return `${names.join(' ')} --help`
 }
 
-const oneLine = (text: string): string =>
+const toOneLine = (text: string): string =>
   text
     .trim()
     .replace(/^error: /, '')

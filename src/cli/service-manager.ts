@@ -6,11 +6,11 @@ import { spawn } from 'node:child_process'
 /** The notifications for a service manager, with the names of sd_notify(3). */
 export interface ServiceManager {
   /** READY=1; from then on WATCHDOG=1 twice in each period that systemd allows. */
-  noteServing(): void
+  notifyServing(): void
   /** The start waits for this reason: systemd waits as well, until ten seconds after the last call. */
-  noteWaiting(reason: string): void
+  notifyWaiting(reason: string): void
   /** STOPPING=1. */
-  noteStopping(): void
+  notifyStopping(): void
 }
 
 interface NotifyEnvironment {
@@ -23,10 +23,13 @@ const usPerMs = 1_000
 const startExtensionUs = 10_000_000
 
 /** Does nothing where the process is not a service of systemd. `onProblem`: a message could not be sent. */
-export function serviceManager(environment: NotifyEnvironment, onProblem: (problem: string) => void): ServiceManager {
+export function createServiceManager(
+  environment: NotifyEnvironment,
+  onProblem: (problem: string) => void,
+): ServiceManager {
   if (environment.NOTIFY_SOCKET === undefined || environment.NOTIFY_SOCKET === '')
-    return { noteServing: () => {}, noteWaiting: () => {}, noteStopping: () => {} }
-  const periodMs = watchdogPeriodMs(environment)
+    return { notifyServing: () => {}, notifyWaiting: () => {}, notifyStopping: () => {} }
+  const periodMs = readWatchdogPeriodMs(environment)
   let watchdog: NodeJS.Timeout | undefined
   let hasFailed = false
   const notify = (...assignments: readonly string[]): void => {
@@ -48,22 +51,22 @@ export function serviceManager(environment: NotifyEnvironment, onProblem: (probl
     }
   }
   return {
-    noteServing: () => {
+    notifyServing: () => {
       notify('READY=1', 'STATUS=serving MQTT clients')
       if (periodMs === undefined || watchdog !== undefined) return
       watchdog = setInterval(() => notify('WATCHDOG=1'), periodMs).unref()
     },
-    noteWaiting: (reason) => {
+    notifyWaiting: (reason) => {
       notify(`EXTEND_TIMEOUT_USEC=${startExtensionUs}`, `STATUS=${reason}`)
     },
-    noteStopping: () => {
+    notifyStopping: () => {
       notify('STOPPING=1', 'STATUS=disconnecting clients and closing the store')
     },
   }
 }
 
 /** Half of what systemd allows; undefined: it does not watch this process. */
-function watchdogPeriodMs({ WATCHDOG_USEC, WATCHDOG_PID }: NotifyEnvironment): number | undefined {
+function readWatchdogPeriodMs({ WATCHDOG_USEC, WATCHDOG_PID }: NotifyEnvironment): number | undefined {
   const allowedUs = Number(WATCHDOG_USEC)
   if (!Number.isSafeInteger(allowedUs) || allowedUs <= 0) return undefined
   if (WATCHDOG_PID !== undefined && WATCHDOG_PID !== String(process.pid)) return undefined

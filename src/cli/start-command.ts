@@ -12,9 +12,9 @@ import type { NodeStart, RunningNode } from '../boot/index.ts'
 import { startIdleGc, trafficIn } from '../shard/index.ts'
 import { readCounters } from '../telemetry/index.ts'
 import { join } from 'node:path'
-import { banner, passwordLine } from './banner.ts'
+import { formatBanner, formatPasswordLine } from './banner.ts'
 import type { TrialAccess } from './trial-command.ts'
-import { type ServiceManager, serviceManager } from './service-manager.ts'
+import { type ServiceManager, createServiceManager } from './service-manager.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 export interface StartOptions {
@@ -44,20 +44,20 @@ interface StartContext {
 }
 
 /** Runs the node until a signal, a request or a failure. Resolves with the exit code when the node has stopped. */
-export async function startCommand(options: StartOptions, program: Program, terminal: Terminal): Promise<number> {
+export async function runStartCommand(options: StartOptions, program: Program, terminal: Terminal): Promise<number> {
   const configured = configure(options, program)
   if ('problems' in configured) {
     terminal.fail(...configured.problems)
     return configured.exitCode
   }
-  sizeThreadPool(configured.config)
+  setThreadPoolSize(configured.config)
   const signals = new Signals()
   exitOnInternalErrors(signals, terminal)
-  const service = serviceManager(program.environment ?? {}, (problem) => terminal.fail(problem))
+  const service = createServiceManager(program.environment ?? {}, (problem) => terminal.fail(problem))
   // The main thread handles no messages, but its garbage collection uses all processors and slows down the shards.
   startIdleGc({
-    traffic: () => (signals.node === undefined ? 0 : totalTraffic(signals.node)),
-    clientBytes: () => 0,
+    readTraffic: () => (signals.node === undefined ? 0 : sumTraffic(signals.node)),
+    readClientBytes: () => 0,
     forget: () => {},
   })
   const context = { options, program, terminal, signals, service }
@@ -67,7 +67,7 @@ export async function startCommand(options: StartOptions, program: Program, term
     const changed = configure(options, program)
     const next = 'problems' in changed ? previous : changed
     terminal.show('restarting\n')
-    const shortage = threadShortage(next.config)
+    const shortage = describeThreadShortage(next.config)
     if (shortage !== undefined) terminal.fail(shortage)
     result = await runNode(next, context)
     if (result.end === 'problem' && next !== previous) {
@@ -80,7 +80,7 @@ export async function startCommand(options: StartOptions, program: Program, term
 }
 
 /** Returns the traffic of all shards since this start of the node. */
-function totalTraffic({ counters }: RunningNode): number {
+function sumTraffic({ counters }: RunningNode): number {
   const sums = readCounters(counters)
   return trafficIn((name) => sums[name])
 }
@@ -97,20 +97,20 @@ const diskPauseMs = 2_000
 /** Starts the node, when there is space for its files, and runs it until it stops. Resolves when the node has stopped. */
 async function runNode(configured: Loaded, context: StartContext): Promise<NodeResult> {
   const { options, program, terminal, signals, service } = context
-  const problemOfRestart = (): string | undefined => {
+  const findRestartProblem = (): string | undefined => {
     const read = configure(options, program)
     return 'problems' in read ? read.problems.join('; ') : undefined
   }
   // Read only when the configuration is valid.
   const { startNode } = await import('../boot/index.ts')
   const start = (): Promise<NodeStart> =>
-    startNode({ ...configured, sources: configured, ...program, problemOfRestart })
+    startNode({ ...configured, sources: configured, ...program, findRestartProblem })
   let started = await start()
   if ('problem' in started && started.isDiskFull === true)
     terminal.fail(`${started.problem}; the broker starts when there is space`)
   while ('problem' in started && started.isDiskFull === true) {
-    service.noteWaiting('waiting for space on the disk')
-    if (await signals.stopsWithin(diskPauseMs)) return { end: 'stopped' }
+    service.notifyWaiting('waiting for space on the disk')
+    if (await signals.waitForStop(diskPauseMs)) return { end: 'stopped' }
     started = await start()
   }
   if ('problem' in started) return { end: 'problem', problem: started.problem }
@@ -119,7 +119,7 @@ async function runNode(configured: Loaded, context: StartContext): Promise<NodeR
   signals.node = node
   signals.onReload = () => void reload(node)
   const ended = runUntilStopped(node, context)
-  service.noteServing()
+  service.notifyServing()
   showStart(node, configured, context)
   const result = await ended
   signals.onReload = () => {}
@@ -136,12 +136,12 @@ function showStart(node: RunningNode, { config, file }: Loaded, { program, termi
   const configFile = isShipped && !program.installation.isCheckout ? `${file} (defaults of the package)` : file
   const { version } = program
   const profile = config.node.securityProfile
-  const accessTo = ({ isLoopback }: ListenerAddress): TrialAccess => ({
+  const toTrialAccess = ({ isLoopback }: ListenerAddress): TrialAccess => ({
     allowsAnonymous: config.auth.allowAnonymous ?? (profile === 'legacy' || isLoopback),
     deniesByDefault: config.auth.acl.noMatch === 'deny',
   })
-  const facts = { version, profile, configFile, name, dataDirectory, listeners, management, accessTo }
-  const problem = terminal.show(banner(facts, onProblem))
+  const facts = { version, profile, configFile, name, dataDirectory, listeners, management, toTrialAccess }
+  const problem = terminal.show(formatBanner(facts, onProblem))
   if (problem !== undefined) onProblem('banner', problem)
   showFirstPassword(node, terminal)
   log.info('node started', {
@@ -159,7 +159,7 @@ function showFirstPassword({ management: { newPassword }, log }: RunningNode, te
   const { username } = newPassword
   const onLost = (): void => log.warn('first password not shown', { username, remedy: 'godwit ctl admins reset' })
   try {
-    terminal.printImportant(passwordLine(newPassword), onLost)
+    terminal.printImportant(formatPasswordLine(newPassword), onLost)
   } catch {
     // Logged, with the remedy; the node serves.
     onLost()
@@ -173,22 +173,22 @@ const otherPoolThreads = 8
  * Sets the number of threads of the pool of libuv, which reads the environment variable at its first use. Modules and configuration
  * are read without the pool, so it has not been used yet.
  */
-function sizeThreadPool(config: GodwitConfig): void {
-  const needed = neededThreads(config)
-  if (!(poolThreads() >= needed)) process.env['UV_THREADPOOL_SIZE'] = String(needed)
+function setThreadPoolSize(config: GodwitConfig): void {
+  const needed = countNeededThreads(config)
+  if (!(readPoolThreads() >= needed)) process.env['UV_THREADPOOL_SIZE'] = String(needed)
 }
 
-const neededThreads = (config: GodwitConfig): number => shardsOf(config) + otherPoolThreads
-const poolThreads = (): number => Number(process.env['UV_THREADPOOL_SIZE'] ?? 0)
+const countNeededThreads = (config: GodwitConfig): number => shardsOf(config) + otherPoolThreads
+const readPoolThreads = (): number => Number(process.env['UV_THREADPOOL_SIZE'] ?? 0)
 
 /**
  * Returns a warning if the pool has too few threads for the shards after a restart of the node. The pool cannot grow, so the shards
  * wait for each other's writes.
  */
-function threadShortage(config: GodwitConfig): string | undefined {
-  const needed = neededThreads(config)
-  if (poolThreads() >= needed) return undefined
-  return `node.shards: ${shardsOf(config)} shards share ${poolThreads()} threads for file access, and need ${needed}: stop the process and start it again`
+function describeThreadShortage(config: GodwitConfig): string | undefined {
+  const needed = countNeededThreads(config)
+  if (readPoolThreads() >= needed) return undefined
+  return `node.shards: ${shardsOf(config)} shards share ${readPoolThreads()} threads for file access, and need ${needed}: stop the process and start it again`
 }
 
 async function runUntilStopped(node: RunningNode, { signals, terminal, service }: StartContext): Promise<NodeResult> {
@@ -198,7 +198,7 @@ async function runUntilStopped(node: RunningNode, { signals, terminal, service }
     end: request === 'stop' ? 'stopped' : request,
   }))
   const result = await Promise.race([stopped, broken, shutdownRequested])
-  if (result.end === 'stopped') service.noteStopping()
+  if (result.end === 'stopped') service.notifyStopping()
   if (result.end !== 'problem') terminal.show('stopping: disconnecting clients and closing the store\n')
   node.log.info('node stopping', { why: result.end === 'problem' ? result.problem : result.end })
   await node.stop()
@@ -209,12 +209,12 @@ function configure(options: StartOptions, { installation }: Program): Configured
   const request = { file: options.config, dataDirectory: options.data, overrides: options.set }
   const read = readConfiguration({ ...request, environment: process.env, installation })
   if ('problem' in read) return { problems: [read.problem], exitCode: exitCodes.failed }
-  if ('errors' in read) return { problems: read.errors.map(formatConfigError), exitCode: exitCodeOf(read.errors) }
+  if ('errors' in read) return { problems: read.errors.map(formatConfigError), exitCode: toExitCode(read.errors) }
   return read
 }
 
 /** Errors in a file are a failure. If all errors are on the command line, it is a usage error. */
-function exitCodeOf(errors: readonly ConfigError[]): number {
+function toExitCode(errors: readonly ConfigError[]): number {
   return errors.every((error) => error.file === '--set') ? exitCodes.wrongUsage : exitCodes.failed
 }
 
@@ -260,7 +260,7 @@ class Signals {
   }
 
   /** Resolves at a request to stop, or after the time. */
-  async stopsWithin(timeMs: number): Promise<boolean> {
+  async waitForStop(timeMs: number): Promise<boolean> {
     let timer: NodeJS.Timeout | undefined
     const passed = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), timeMs)))
     const isStopped = await Promise.race([passed, this.stopped.then(() => true)])
@@ -283,13 +283,13 @@ function exitOnInternalErrors(signals: Signals, terminal: Terminal): void {
     const log = signals.node?.log
     if (log === undefined) terminal.fail(`internal error: ${stack}`)
     log?.error('node failed', { stack })
-    setTimeout(exitFailed, logCloseMs)
-    Promise.resolve(log?.close()).then(exitFailed, exitFailed)
+    setTimeout(exitWithFailure, logCloseMs)
+    Promise.resolve(log?.close()).then(exitWithFailure, exitWithFailure)
   }
   process.on('uncaughtException', end)
   process.on('unhandledRejection', end)
 }
 
-function exitFailed(): never {
+function exitWithFailure(): never {
   process.exit(exitCodes.failed)
 }

@@ -13,14 +13,14 @@ export interface TrialAccess {
 }
 
 /** Undefined where no common client can connect: over QUIC, and through a proxy that speaks the PROXY protocol. */
-export function trialCommand(
+export function formatTrialCommand(
   listener: ListenerAddress,
   { allowsAnonymous, deniesByDefault }: TrialAccess,
 ): string | undefined {
   const { kind, host, port, proxyProtocol } = listener
   if (proxyProtocol !== undefined) return undefined
   const reached = isAnyAddress(host) ? 'localhost' : host
-  const path = 'webSocket' in listener ? shellWord(listener.webSocket.path) : ''
+  const path = 'webSocket' in listener ? quoteShellWord(listener.webSocket.path) : ''
   const login = allowsAnonymous ? '' : ' -u NAME -P PASSWORD'
   // Rules allow a filter only if one of them contains it, and none contains all topics.
   const topic = deniesByDefault ? 'TOPIC' : "'#'"
@@ -30,15 +30,15 @@ export function trialCommand(
     case 'ssl': {
       if (listener.tls.certificate === undefined)
         return `mosquitto_sub -h ${reached} -p ${port} --psk-identity NAME --psk KEY -t ${topic} -v`
-      const { name, authority } = shownBy(listener.tls.certificate.certFile, reached)
-      return `mosquitto_sub -h ${name} -p ${port} --cafile ${authority}${clientWords(listener.tls)}${login} -t ${topic} -v`
+      const { name, authority } = toReached(listener.tls.certificate.certFile, reached)
+      return `mosquitto_sub -h ${name} -p ${port} --cafile ${authority}${formatClientOptions(listener.tls)}${login} -t ${topic} -v`
     }
     case 'ws':
       return `npx mqtt sub -l ws -h ${reached} -p ${port} --path ${path}${login} -t ${topic} -v`
     case 'wss': {
       const file = listener.tls.certificate?.certFile
-      const { name, authority } = file === undefined ? unknownCertificate(reached) : shownBy(file, reached)
-      const tls = ` --ca ${authority}${clientWords(listener.tls)}`
+      const { name, authority } = file === undefined ? createDefaultReached(reached) : toReached(file, reached)
+      const tls = ` --ca ${authority}${formatClientOptions(listener.tls)}`
       return `npx mqtt sub -l wss -h ${name} -p ${port} --path ${path}${tls}${login} -t ${topic} -v`
     }
     case 'quic':
@@ -62,12 +62,12 @@ function isAnyAddress(host: string): boolean {
 const plainWord = /^[\w@%+=:,./-]+$/
 
 /** A path of a configuration may contain characters that are special in a shell. */
-const shellWord = (text: string): string =>
+const quoteShellWord = (text: string): string =>
   plainWord.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 type TlsWords = Extract<ListenerAddress, { kind: 'ssl' }>['tls']
 
-function clientWords({ failIfNoPeerCertificate }: Pick<TlsWords, 'failIfNoPeerCertificate'>): string {
+function formatClientOptions({ failIfNoPeerCertificate }: Pick<TlsWords, 'failIfNoPeerCertificate'>): string {
   return failIfNoPeerCertificate ? ' --cert CERT.pem --key KEY.pem' : ''
 }
 
@@ -78,15 +78,15 @@ interface Reached {
   readonly authority: string
 }
 
-const unknownCertificate = (reached: string): Reached => ({ name: reached, authority: 'CA.pem' })
+const createDefaultReached = (reached: string): Reached => ({ name: reached, authority: 'CA.pem' })
 
 /** The name under which the certificate holds for `reached`; a self-signed certificate is its own authority. */
-function shownBy(certFile: string, reached: string): Reached {
-  const certificate = certificateIn(certFile)
-  if (certificate === undefined) return unknownCertificate(reached)
-  const authority = certificate.issuer === certificate.subject ? shellWord(certFile) : 'CA.pem'
+function toReached(certFile: string, reached: string): Reached {
+  const certificate = readCertificate(certFile)
+  if (certificate === undefined) return createDefaultReached(reached)
+  const authority = certificate.issuer === certificate.subject ? quoteShellWord(certFile) : 'CA.pem'
   const candidates = isLoopback(reached) ? [reached, ...loopbackNames] : [reached]
-  const name = candidates.find((one) => isValidFor(certificate, one)) ?? firstNameOf(certificate) ?? reached
+  const name = candidates.find((one) => isValidFor(certificate, one)) ?? findFirstName(certificate) ?? reached
   return { name, authority }
 }
 
@@ -101,7 +101,7 @@ function isValidFor(certificate: X509Certificate, host: string): boolean {
 }
 
 /** The broker has read it before it listened; it may be gone since. */
-function certificateIn(file: string): X509Certificate | undefined {
+function readCertificate(file: string): X509Certificate | undefined {
   try {
     return new X509Certificate(readFileSync(file))
   } catch {
@@ -109,7 +109,7 @@ function certificateIn(file: string): X509Certificate | undefined {
   }
 }
 
-function firstNameOf({ subjectAltName = '', subject }: X509Certificate): string | undefined {
+function findFirstName({ subjectAltName = '', subject }: X509Certificate): string | undefined {
   const [, alternative] = /(?:^|, )DNS:([\w.-]+)(?:,|$)/.exec(subjectAltName) ?? []
   return alternative ?? /^CN=([\w.-]+)$/m.exec(subject)?.[1]
 }

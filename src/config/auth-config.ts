@@ -1,6 +1,6 @@
 // Typed settings of authentication, and checks across several of them.
 
-import { configErrorAt, quoteForMessage, type ConfigError } from './hocon/config-errors.ts'
+import { createConfigError, quoteForMessage, type ConfigError } from './hocon/config-errors.ts'
 import type { Position } from './hocon/values.ts'
 import { defaultSettingFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
 import { auth as authSection } from './settings/auth.ts'
@@ -90,7 +90,7 @@ export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): A
     ...readSettingFields(authenticators, auth),
     allowAnonymous: auth.allow_anonymous,
     failedLogins: readSettingFields(failedLogins.entries, auth.failed_logins),
-    credentials: [...configuredCredentialsOf(auth)].flatMap(([, credential]) =>
+    credentials: [...listConfiguredCredentials(auth)].flatMap(([, credential]) =>
       isCompleteCredential(credential) ? [credential] : [],
     ),
     certificate: auth.certificate.enable ? { username: auth.certificate.username } : undefined,
@@ -98,7 +98,7 @@ export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): A
     scram: auth.scram.enable
       ? {
           ...readSettingFields(scramSection.entries, auth.scram),
-          users: [...scramUsersOf(auth)].flatMap(([, user]) => (isCompleteScramUser(user) ? [user] : [])),
+          users: [...listScramUsers(auth)].flatMap(([, user]) => (isCompleteScramUser(user) ? [user] : [])),
         }
       : undefined,
     jwt: auth.jwt.enable ? toJwtConfig(auth.jwt, tokenKeys) : undefined,
@@ -108,7 +108,7 @@ export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): A
 
 type Optional<T> = { readonly [Key in keyof T]: T[Key] | undefined }
 
-function* configuredCredentialsOf({
+function* listConfiguredCredentials({
   password,
   user,
   client,
@@ -126,7 +126,7 @@ function* configuredCredentialsOf({
   }
 }
 
-function* scramUsersOf({ scram }: AuthValues): Generator<[key: string, Optional<ConfiguredScramUser>]> {
+function* listScramUsers({ scram }: AuthValues): Generator<[key: string, Optional<ConfiguredScramUser>]> {
   for (const [name, { username, password, algorithm, is_superuser: isSuperuser }] of scram.user.named) {
     yield [`auth.scram.user.${name}`, { username, password, algorithm, isSuperuser }]
   }
@@ -139,22 +139,22 @@ const isCompleteScramUser = (user: Optional<ConfiguredScramUser>): user is Confi
   user.username !== undefined && user.password !== undefined
 
 function toJwtConfig(jwt: AuthValues['jwt'], text: string | undefined): JwtConfig | undefined {
-  const key = jwtKeyOf(jwt, text)
+  const key = toJwtKey(jwt, text)
   if (key === undefined) return undefined
   return { ...readSettingFields(jwtSection.entries, jwt), key, claims: [...jwt.verify_claims] }
 }
 
-function jwtKeyOf(jwt: AuthValues['jwt'], text: string | undefined): JwtConfig['key'] | undefined {
+function toJwtKey(jwt: AuthValues['jwt'], text: string | undefined): JwtConfig['key'] | undefined {
   if (text !== undefined) return { kind: jwt.public_key_file === undefined ? 'jwks' : 'public-key', text }
-  return jwt.secret === undefined ? undefined : { kind: 'secret', secret: secretBytes(jwt) }
+  return jwt.secret === undefined ? undefined : { kind: 'secret', secret: decodeSecret(jwt) }
 }
 
 /** Returns the setting with the keys of tokens; undefined: none. */
-function tokenKeySetting(jwt: AuthValues['jwt']): 'secret' | 'public_key_file' | 'jwks_file' | undefined {
+function findTokenKeySetting(jwt: AuthValues['jwt']): 'secret' | 'public_key_file' | 'jwks_file' | undefined {
   return (['public_key_file', 'jwks_file', 'secret'] as const).find((setting) => jwt[setting] !== undefined)
 }
 
-function secretBytes({ secret = '', secret_encoding: encoding }: AuthValues['jwt']): Uint8Array {
+function decodeSecret({ secret = '', secret_encoding: encoding }: AuthValues['jwt']): Uint8Array {
   return Buffer.from(secret, encoding === 'base64' ? 'base64' : 'utf8')
 }
 
@@ -182,7 +182,7 @@ type ReportError = (key: string, message: string, hint: string) => void
 export function checkAuth(auth: AuthValues, places: Places): readonly ConfigError[] {
   const errors: ConfigError[] = []
   const complain: ReportError = (key, message, hint) => {
-    errors.push(configErrorAt(placeOf(key, places), key, message, hint))
+    errors.push(createConfigError(findPosition(key, places), key, message, hint))
   }
   checkConfiguredCredentials(auth, complain)
   checkScramUsers(auth, complain)
@@ -193,7 +193,7 @@ export function checkAuth(auth: AuthValues, places: Places): readonly ConfigErro
 }
 
 /** Returns the position of a group: that of any setting in it. */
-function placeOf(key: string, places: Places): Position {
+function findPosition(key: string, places: Places): Position {
   const exact = places.get(key)
   if (exact !== undefined) return exact
   for (const [name, at] of places) if (name.startsWith(`${key}.`)) return at
@@ -209,7 +209,7 @@ function checkConfiguredCredentials(auth: AuthValues, complain: ReportError): vo
       'remove the line: passwords need no setting to be checked',
     )
   const seen = new Map<string, string>()
-  for (const [key, credential] of configuredCredentialsOf(auth)) {
+  for (const [key, credential] of listConfiguredCredentials(auth)) {
     const word = credential.by === 'clientid' ? 'clientid' : 'username'
     if (credential.id === undefined) complain(key, `it has no ${word}`, `set ${key}.${word}`)
     else if (credential.password === undefined) complain(key, 'it has no password', `set ${key}.password`)
@@ -219,7 +219,7 @@ function checkConfiguredCredentials(auth: AuthValues, complain: ReportError): vo
 
 function checkScramUsers(auth: AuthValues, complain: ReportError): void {
   const seen = new Map<string, string>()
-  for (const [key, { username, password }] of scramUsersOf(auth)) {
+  for (const [key, { username, password }] of listScramUsers(auth)) {
     if (username === undefined) complain(key, 'it has no username', `set ${key}.username`)
     else if (password === undefined) complain(key, 'it has no password', `set ${key}.password`)
     else checkDuplicate(seen, username, { key, id: username, complain })
@@ -247,7 +247,7 @@ function checkJwt({ jwt }: AuthValues, complain: ReportError): void {
   if (jwt.secret === undefined) return
   if (jwt.secret_encoding === 'base64' && !/^[A-Za-z0-9+/_-]+={0,2}$/.test(jwt.secret)) {
     complain('auth.jwt.secret', 'the secret is not base64', 'write it in base64, or set secret_encoding = text')
-  } else if (secretBytes(jwt).length < minSecretBytes) {
+  } else if (decodeSecret(jwt).length < minSecretBytes) {
     const message = `the secret has fewer than ${minSecretBytes} bytes`
     complain('auth.jwt.secret', message, 'use a longer one: anyone who has a token can try to guess it')
   }
@@ -280,7 +280,7 @@ function checkChain(auth: AuthValues, complain: ReportError): void {
   const { chain = [] } = auth
   const twice = chain.find((word, index) => chain.indexOf(word) !== index)
   if (twice !== undefined) complain('auth.chain', `${twice} occurs twice`, 'remove one: the second would never be used')
-  if (chain.includes('jwt') && auth.jwt.enable && tokenKeySetting(auth.jwt) === undefined) {
+  if (chain.includes('jwt') && auth.jwt.enable && findTokenKeySetting(auth.jwt) === undefined) {
     complain('auth.chain', 'jwt has no key', 'set auth.jwt.secret, public_key_file or jwks_file')
   }
   if (chain.includes('http') && auth.http_auth.enable && auth.http_auth.auth_req.url === undefined) {

@@ -11,7 +11,7 @@ const awsPrefix = 'aws.'
 const scheme = 'tls+mqtt-tcp://'
 
 /** By name: `aws.` and the name in the configuration. */
-export function bridgesOfAws({ aws }: BridgesConfig): ReadonlyMap<string, MqttBridgeConfig> {
+export function createAwsBridges({ aws }: BridgesConfig): ReadonlyMap<string, MqttBridgeConfig> {
   if (aws.named.size === 0) return new Map()
   const { values: usual } = checkSettings(mqttBridge, { kind: 'object', entries: new Map(), at })
   return new Map(
@@ -24,7 +24,7 @@ export function bridgesOfAws({ aws }: BridgesConfig): ReadonlyMap<string, MqttBr
 }
 
 /** Returns the name in the configuration of an AWS bridge; undefined for other bridges. */
-export function nameAtAws(bridge: string): string | undefined {
+export function parseAwsBridgeName(bridge: string): string | undefined {
   return bridge.startsWith(awsPrefix) ? bridge.slice(awsPrefix.length) : undefined
 }
 
@@ -34,6 +34,6 @@ export function isAwsSetting(key: string): boolean {
 }
 
 /** Returns the value for the URL. A URL in another form is left unchanged for the check. */
-export function addressAtAws(server: unknown): unknown {
+export function toAwsAddress(server: unknown): unknown {
   return typeof server === 'string' && server.startsWith(scheme) ? server.slice(scheme.length) : server
 }

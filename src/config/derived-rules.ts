@@ -2,7 +2,7 @@
 
 import { checkSettings } from './check/check-settings.ts'
 import type { ActionsConfig, ConnectorsConfig } from './godwit-config.ts'
-import { emptyObject } from './hocon/merge.ts'
+import { createEmptyObject } from './hocon/merge.ts'
 import type { RuleActionConfig } from './schema/rule-action.ts'
 import type { Section, ValueOf } from './schema/setting.ts'
 
@@ -41,11 +41,11 @@ export interface DerivedRules {
 const noPlace = { file: '', line: 0, column: 0 }
 
 /** Returns the values of a section whose settings all have their defaults. */
-export function defaultsOf<Node extends Section>(node: Node): ValueOf<Node> {
-  return checkSettings(node, emptyObject(noPlace)).values
+export function createDefaultValues<Node extends Section>(node: Node): ValueOf<Node> {
+  return checkSettings(node, createEmptyObject(noPlace)).values
 }
 
 /** Returns a string literal of SQL. */
-export function quoted(value: string): string {
+export function quoteSqlText(value: string): string {
   return `'${value.replaceAll("'", "''")}'`
 }

@@ -23,7 +23,7 @@ export interface Difference {
 }
 
 /** Returns the settings of `after` that differ from `before`, in the order of the reference. */
-export function differences(before: GodwitConfig, after: GodwitConfig): readonly Difference[] {
+export function compareConfigs(before: GodwitConfig, after: GodwitConfig): readonly Difference[] {
   const found: Difference[] = []
   const compare = (key: string, old: SettingText | undefined, now: SettingText | undefined): void => {
     // Sections that were not changed share their texts.
@@ -52,7 +52,7 @@ export interface ApplyResult {
  * `live`: those of `found` that apply now. For a new or removed listener or bridge only `enable` and written settings
  * are reported, not its many defaults.
  */
-export function applyResultOf(found: readonly Difference[], live: readonly Difference[]): ApplyResult {
+export function toApplyResult(found: readonly Difference[], live: readonly Difference[]): ApplyResult {
   const reported = found.filter(({ isWritten, hasEffect, key }) => isWritten || (hasEffect && enabledKeys.test(key)))
   const applied = new Set(live)
   const others = reported.filter((difference) => !applied.has(difference))
@@ -101,7 +101,7 @@ function describeSections(
     let place = whole
     for (const name of names) place = (place[name] ??= Object.create(null) as Description) as Description
     const [last] = setting.path.slice(-1)
-    if (last !== undefined) place[last] = valueOf(setting)
+    if (last !== undefined) place[last] = toDescribedValue(setting)
   }
   return whole
 }
@@ -123,7 +123,7 @@ function isUnusedListener(
 /** Values of texts that were described before. */
 const describedValues = new WeakMap<SettingText, DescribedValue>()
 
-function valueOf(setting: SettingText): DescribedValue {
+function toDescribedValue(setting: SettingText): DescribedValue {
   const known = describedValues.get(setting)
   if (known !== undefined) return known
   const value = parseValue(setting)

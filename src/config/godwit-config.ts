@@ -10,7 +10,7 @@ import { type HttpServerConfig, toHttpServerConfig } from './http-server-config.
 import { type ListenerConfig, toListeners } from './listener-config.ts'
 import { defaultSettingFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
 import { root, type SettingValues } from './settings/root.ts'
-import { type AutoSubscribeConfig, autoSubscriptionsOf, countedTopicsOf } from './topic-config.ts'
+import { type AutoSubscribeConfig, toAutoSubscriptions, toCountedTopics } from './topic-config.ts'
 
 const {
   node: nodeSection,
@@ -81,17 +81,17 @@ export type GatewaysConfig = SettingValues['gateway']
 export type BridgesConfig = SettingValues['bridges']
 export type MqttBridgeConfig = BridgesConfig['mqtt']['named'] extends ReadonlyMap<string, infer Bridge> ? Bridge : never
 /** Returns the section that is written; `ssl` is the older name. */
-export function tlsOfBridge(bridge: MqttBridgeConfig): MqttBridgeConfig['tls'] {
+export function selectBridgeTls(bridge: MqttBridgeConfig): MqttBridgeConfig['tls'] {
   return bridge.tls.isSet ? bridge.tls : bridge.ssl
 }
 
 /** Default queue limit of bridges; undefined: not set. */
-export function spoolMessagesIn({ disk_cache_size: size }: DiskCacheConfig): number | undefined {
+export function toSpoolMessages({ disk_cache_size: size }: DiskCacheConfig): number | undefined {
   return size === 0 ? undefined : size
 }
 
 /** Returns the policy of a full queue. With a cache the oldest message is dropped, as in other brokers. */
-export function spoolPolicyOf(
+export function resolveSpoolPolicy(
   { spool_max_messages: own, spool_full_policy: policy }: MqttBridgeConfig,
   spoolMessages: number | undefined,
 ): 'refuse' | 'drop_newest' | 'drop_oldest' {
@@ -166,8 +166,8 @@ export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings
   return {
     node: readSettingFields(nodeSection.entries, node),
     core: toCoreConfig(values),
-    autoSubscriptions: autoSubscriptionsOf(values),
-    countedTopics: countedTopicsOf(values),
+    autoSubscriptions: toAutoSubscriptions(values),
+    countedTopics: toCountedTopics(values),
     storage: {
       ...readSettingFields(storageSection.entries, storage),
       recoveredExpirySeconds: storage.recovered_session_expiry / 1_000,

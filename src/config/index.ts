@@ -1,12 +1,12 @@
 // Entry point of the module config: parsing, checked values, and documentation of settings. It reads no files.
 
-export { networkOf } from './acl/network-of.ts'
+export { toNetwork as networkOf } from './acl/network-of.ts'
 export { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclSubject } from './acl/acl-rule.ts'
 export { isInRange, parseAddress, parseAddressRange, type Address, type AddressRange } from './acl/address-range.ts'
 export { readAclFile, type AclFile } from './acl/read-acl-file.ts'
 export {
-  differences,
-  applyResultOf,
+  compareConfigs as differences,
+  toApplyResult as applyResultOf,
   describeAsObject,
   describeSection,
   describeConfig,
@@ -29,14 +29,19 @@ export type {
   ConfiguredCredential,
   ConfiguredScramUser,
 } from './auth-config.ts'
-export { configErrorAt, formatConfigError, type ConfigError, type Warning } from './hocon/config-errors.ts'
+export {
+  createConfigError as configErrorAt,
+  formatConfigError,
+  type ConfigError,
+  type Warning,
+} from './hocon/config-errors.ts'
 export type { FallbackAction } from './schema/fallback-actions.ts'
 export {
-  plainAction,
+  toPlainAction as plainAction,
   type PlainRuleAction,
   type RepublishArguments,
   type RuleActionConfig,
-  withFallbacks,
+  listWithFallbacks as withFallbacks,
 } from './schema/rule-action.ts'
 export type {
   ActionsConfig,
@@ -79,13 +84,21 @@ export type { DashboardConfig, HttpServerConfig, RequestLimits } from './http-se
 export type { OidcConfig } from './oidc-config.ts'
 export { isSafeAddress } from './check/check-oidc.ts'
 export { toTlsConfig } from './listener-config.ts'
-export { verifiesPeer } from './verifies-peer.ts'
+export { isPeerVerified as verifiesPeer } from './verifies-peer.ts'
 export type { AccessRule } from './schema/access-rule.ts'
 export { describeNewEntries, describeSettings, type DescribedSetting } from './write/setting-list.ts'
 export { hoconLimits } from './hocon/limits.ts'
 export type { IncludeReader } from './hocon/reading.ts'
 export { fromPlain } from './hocon/from-plain.ts'
-export { emptyObject, mergeObjects, putValue, putValues, valueAt, withoutValue, withoutValues } from './hocon/merge.ts'
+export {
+  createEmptyObject as emptyObject,
+  mergeObjects,
+  putValue,
+  putValues,
+  findConfigValue as valueAt,
+  omitValue as withoutValue,
+  omitValues as withoutValues,
+} from './hocon/merge.ts'
 export { parseHocon, type HoconOptions } from './hocon/parse-hocon.ts'
 export type { Environment } from './hocon/resolve.ts'
 export {
@@ -101,14 +114,29 @@ export { writeExampleFile } from './write/example-file.ts'
 export { writeJsonSchema } from './write/json-schema.ts'
 export { writeReferencePage } from './write/reference-page.ts'
 export { parseOverride } from './hocon/parse-override.ts'
-export { addressAtAws, bridgesOfAws, isAwsSetting, nameAtAws } from './aws-bridges.ts'
-export { derivedNanoMq, serverOf } from './derived-nanomq.ts'
+export {
+  toAwsAddress as addressAtAws,
+  createAwsBridges as bridgesOfAws,
+  isAwsSetting,
+  parseAwsBridgeName as nameAtAws,
+} from './aws-bridges.ts'
+export { deriveNanoMqRules as derivedNanoMq, parseServer as serverOf } from './derived-nanomq.ts'
 export type { DerivedAction, DerivedRules } from './derived-rules.ts'
-export { derivedWebhook } from './derived-webhook.ts'
-export { createTableStatement, insertStatement, isTableName, type TableRow } from './insert-statement.ts'
-export { bridgeOfSource, type MqttConnectorConfig, type MqttSource } from './mqtt-sources.ts'
-export { defaultFlappingConfig, spoolMessagesIn, spoolPolicyOf, tlsOfBridge } from './godwit-config.ts'
+export { deriveWebhookRules as derivedWebhook } from './derived-webhook.ts'
+export {
+  formatCreateTableStatement as createTableStatement,
+  formatInsertStatement as insertStatement,
+  isTableName,
+  type TableRow,
+} from './insert-statement.ts'
+export { toBridgeConfig as bridgeOfSource, type MqttConnectorConfig, type MqttSource } from './mqtt-sources.ts'
+export {
+  defaultFlappingConfig,
+  toSpoolMessages as spoolMessagesIn,
+  resolveSpoolPolicy as spoolPolicyOf,
+  selectBridgeTls as tlsOfBridge,
+} from './godwit-config.ts'
 export { parseServerUrl, type ServerUrl } from './schema/server-url.ts'
 export { localSettings } from './check/local-settings.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'
-export { nearestOf } from './check/suggest-key.ts'
+export { findNearestKey as nearestOf } from './check/suggest-key.ts'

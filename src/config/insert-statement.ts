@@ -16,20 +16,20 @@ export interface TableRow {
 }
 
 /** A template of SQL. */
-export function insertStatement({ table, fields }: TableRow): string {
-  const values = pathsOf(fields).map((path) => `\${${path.join('.')}}`)
-  return `INSERT INTO ${table} (${columnsOf(fields).join(', ')}) VALUES (${values.join(', ')})`
+export function formatInsertStatement({ table, fields }: TableRow): string {
+  const values = resolvePaths(fields).map((path) => `\${${path.join('.')}}`)
+  return `INSERT INTO ${table} (${toColumnNames(fields).join(', ')}) VALUES (${values.join(', ')})`
 }
 
 /** For SQLite, which needs no types of columns. */
-export function createTableStatement({ table, fields }: TableRow): string {
-  return `CREATE TABLE IF NOT EXISTS ${table} (${columnsOf(fields).join(', ')})`
+export function formatCreateTableStatement({ table, fields }: TableRow): string {
+  return `CREATE TABLE IF NOT EXISTS ${table} (${toColumnNames(fields).join(', ')})`
 }
 
-function pathsOf(fields: TableRow['fields']): readonly (readonly string[])[] {
+function resolvePaths(fields: TableRow['fields']): readonly (readonly string[])[] {
   return fields ?? allColumns.map((column) => [column])
 }
 
-function columnsOf(fields: TableRow['fields']): readonly string[] {
-  return [...new Set(pathsOf(fields).map((path) => path.join('_').replaceAll(/[^A-Za-z0-9_]/g, '_')))]
+function toColumnNames(fields: TableRow['fields']): readonly string[] {
+  return [...new Set(resolvePaths(fields).map((path) => path.join('_').replaceAll(/[^A-Za-z0-9_]/g, '_')))]
 }

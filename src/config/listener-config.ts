@@ -118,34 +118,36 @@ type TlsValues = CommonValues &
 export function toListeners({ listeners, limits, mqtt }: SettingValues): ListenerConfig[] {
   const { tcp, ssl, ws, wss, quic } = listeners
   return [
-    ...described(hasDefaultListener(listeners) ? tcp : undefined, tcp.named).map(([name, values]): ListenerConfig => ({
-      kind: 'tcp',
-      ...commonConfig(name, values, limits),
-    })),
-    ...described(ssl.isSetItself ? ssl : undefined, ssl.named).map(([name, values]): ListenerConfig => ({
+    ...selectEnabled(hasDefaultListener(listeners) ? tcp : undefined, tcp.named).map(
+      ([name, values]): ListenerConfig => ({
+        kind: 'tcp',
+        ...toCommonConfig(name, values, limits),
+      }),
+    ),
+    ...selectEnabled(ssl.isSetItself ? ssl : undefined, ssl.named).map(([name, values]): ListenerConfig => ({
       kind: 'ssl',
-      ...secureConfig(name, values, limits),
+      ...toSecureConfig(name, values, limits),
     })),
-    ...described(ws.isSetItself ? ws : undefined, ws.named).map(([name, values]): ListenerConfig => ({
+    ...selectEnabled(ws.isSetItself ? ws : undefined, ws.named).map(([name, values]): ListenerConfig => ({
       kind: 'ws',
-      ...commonConfig(name, values, limits),
+      ...toCommonConfig(name, values, limits),
       webSocket: toWebSocketConfig(values, mqtt),
     })),
-    ...described(wss.isSetItself ? wss : undefined, wss.named).map(([name, values]): ListenerConfig => ({
+    ...selectEnabled(wss.isSetItself ? wss : undefined, wss.named).map(([name, values]): ListenerConfig => ({
       kind: 'wss',
-      ...secureConfig(name, inheritCertificate(ssl.named.get(name) ?? ssl, values), limits),
+      ...toSecureConfig(name, inheritCertificate(ssl.named.get(name) ?? ssl, values), limits),
       webSocket: toWebSocketConfig(values, mqtt),
     })),
-    ...described(quic.isSetItself ? quic : undefined, quic.named).map(([name, values]): ListenerConfig => ({
+    ...selectEnabled(quic.isSetItself ? quic : undefined, quic.named).map(([name, values]): ListenerConfig => ({
       kind: 'quic',
-      ...secureConfig(name, asTlsValues(values), limits),
+      ...toSecureConfig(name, toTlsValues(values), limits),
       quic: toQuicConfig(values, mqtt),
     })),
   ]
 }
 
 /** Returns the enabled ones. `itself`: the settings next to the names, if they describe a listener. */
-function described<V extends { readonly enable: boolean }>(
+function selectEnabled<V extends { readonly enable: boolean }>(
   itself: V | undefined,
   named: ReadonlyMap<string, V>,
 ): readonly (readonly [string, V])[] {
@@ -192,7 +194,7 @@ function hasDefaultListener({ tcp, ssl, ws, wss, quic }: Listeners): boolean {
   return !isAnyDescribed || tcp.isSetItself
 }
 
-function commonConfig(name: string, values: CommonValues, limits: SettingValues['limits']): CommonListenerConfig {
+function toCommonConfig(name: string, values: CommonValues, limits: SettingValues['limits']): CommonListenerConfig {
   return {
     name,
     host: values.bind.host,
@@ -210,10 +212,10 @@ type Rates = SettingFields<typeof clientRates>
 /** Returns the lower limit of the listener and of the node for each rate. */
 function lowerRates(listener: Rates, node: Rates): Rates {
   const names = Object.keys(listener) as (keyof Rates)[]
-  return Object.fromEntries(names.map((name) => [name, lowerLimit(listener[name], node[name])])) as Rates
+  return Object.fromEntries(names.map((name) => [name, selectLowerLimit(listener[name], node[name])])) as Rates
 }
 
-function lowerLimit(one: number | undefined, other: number | undefined): number | undefined {
+function selectLowerLimit(one: number | undefined, other: number | undefined): number | undefined {
   if (one === undefined || other === undefined) return one ?? other
   return Math.min(one, other)
 }
@@ -236,7 +238,7 @@ function inheritCertificate(ssl: SslValues, wss: WssValues): WssValues {
     crlfile: wss.crlfile ?? ssl.crlfile,
     verify_peer: wss.verify_peer || ssl.verify_peer,
     fail_if_no_peer_cert: wss.fail_if_no_peer_cert || ssl.fail_if_no_peer_cert,
-    tls_versions: commonVersions(wss.tls_versions, ssl.tls_versions),
+    tls_versions: intersectVersions(wss.tls_versions, ssl.tls_versions),
     ciphers: wss.ciphers ?? ssl.ciphers,
     // It must not bypass the user name of a certificate.
     peer_cert_as_username: wss.peer_cert_as_username ?? ssl.peer_cert_as_username,
@@ -245,13 +247,13 @@ function inheritCertificate(ssl: SslValues, wss: WssValues): WssValues {
 }
 
 /** The first if they have none in common, because it is configured. */
-function commonVersions<T>(one: readonly T[], other: readonly T[]): readonly T[] {
+function intersectVersions<T>(one: readonly T[], other: readonly T[]): readonly T[] {
   const common = one.filter((each) => other.includes(each))
   return common.length > 0 ? common : one
 }
 
 /** QUIC always uses TLS 1.3. */
-function asTlsValues(values: QuicValues): TlsValues {
+function toTlsValues(values: QuicValues): TlsValues {
   return {
     ...values,
     tls_versions: ['tlsv1.3'],
@@ -279,9 +281,9 @@ function toQuicConfig(values: QuicValues, mqtt: SettingValues['mqtt']): QuicConf
   return { ...readSettingFields(quicOptions, values), maxPacketBytes: mqtt.max_packet_size }
 }
 
-function secureConfig(name: string, values: TlsValues, limits: SettingValues['limits']): SecureListenerConfig {
+function toSecureConfig(name: string, values: TlsValues, limits: SettingValues['limits']): SecureListenerConfig {
   return {
-    ...commonConfig(name, values, limits),
+    ...toCommonConfig(name, values, limits),
     ...readSettingFields(certificateNames, values),
     tls: toTlsConfig(values),
   }

@@ -8,9 +8,9 @@ import { checkGateways } from './check/check-gateways.ts'
 import { checkOidc } from './check/check-oidc.ts'
 import { checkListeners, warnOfProxies } from './cross-field-checks.ts'
 import { checkSettings, type SettingText } from './check/check-settings.ts'
-import { configErrorAt, type ConfigError, type Warning } from './hocon/config-errors.ts'
+import { createConfigError, type ConfigError, type Warning } from './hocon/config-errors.ts'
 import { toGodwitConfig, type GodwitConfig } from './godwit-config.ts'
-import { emptyObject, mergeObjects, putValue } from './hocon/merge.ts'
+import { createEmptyObject, mergeObjects, putValue } from './hocon/merge.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
 import { parseOverride } from './hocon/parse-override.ts'
 import type { Environment } from './hocon/resolve.ts'
@@ -54,7 +54,7 @@ export type LoadedConfig =
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const errors: ConfigError[] = []
   const file = sources.file ?? 'configuration'
-  let values = sources.values ?? emptyObject({ file: 'defaults', line: 0, column: 0 })
+  let values = sources.values ?? createEmptyObject({ file: 'defaults', line: 0, column: 0 })
   if (sources.text !== undefined) {
     const { readInclude, environment } = sources
     const parsed = parseHocon(sources.text, { file, readInclude, environment })
@@ -83,7 +83,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   errors.push(...checkListeners(config, checked.places), ...checkAuth(auth, checked.places))
   errors.push(...checkGateways(checked.places), ...checkOidc(checked.values.dashboard, checked.places))
   if (errors.length > 0) return { errors: sortByPosition(errors, file) }
-  const ofTokens = needsApiTokens ? [] : apiTokenKey.errors.map(tokensUnsupported)
+  const ofTokens = needsApiTokens ? [] : apiTokenKey.errors.map(toTokenWarning)
   const ofListeners = [...warnOfNoListener(config), ...warnOfProxies(config, checked.places)]
   const others = [...ofTokens, ...warnOfIdleBridges(config, checked), ...ofListeners]
   const warnings = sortByPosition([...checked.warnings, ...others], file)
@@ -91,9 +91,9 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
 }
 
 /** Such as a file that was cut by a full disk. Without its denials, `auth.no_match` could allow what they denied. */
-function emptyAclFile(file: string): AclFile {
+function refuseEmptyAclFile(file: string): AclFile {
   const hint = 'restore it; if there are to be no rules, write a comment, such as "% no rules", or take the setting out'
-  return { errors: [configErrorAt({ file, line: 1, column: 1 }, 'auth.acl.file', 'the file is empty', hint)] }
+  return { errors: [createConfigError({ file, line: 1, column: 1 }, 'auth.acl.file', 'the file is empty', hint)] }
 }
 
 interface NamedAclFile {
@@ -110,7 +110,7 @@ function readNamedAclFile(
   if (path === undefined) return { rules: [], errors: [] }
   const found = readNamedFile({ path, key: 'auth.acl.file' }, places, readFile)
   if ('error' in found) return { rules: [], errors: [found.error] }
-  const read = found.text.trim() === '' ? emptyAclFile(path) : readAclFile(found.text, path)
+  const read = found.text.trim() === '' ? refuseEmptyAclFile(path) : readAclFile(found.text, path)
   return 'errors' in read ? { rules: [], errors: read.errors } : { rules: read.rules, errors: [] }
 }
 
@@ -133,7 +133,7 @@ function readApiTokenKeyFile(
   return readOptionalFile({ path, key: 'http_server.jwt.public.keyfile' }, places, readFile)
 }
 
-function tokensUnsupported(error: ConfigError): Warning {
+function toTokenWarning(error: ConfigError): Warning {
   return { ...error, hint: `until then tokens are not accepted: ${error.hint}` }
 }
 
@@ -161,14 +161,14 @@ function readNamedFile(
   if ('text' in found) return found
   const at = places.get(key) ?? { file: 'defaults', line: 0, column: 0 }
   const hint = 'name a file that can be read, or take the setting out'
-  return { error: configErrorAt(at, key, `${path} cannot be read: ${found.error}`, hint) }
+  return { error: createConfigError(at, key, `${path} cannot be read: ${found.error}`, hint) }
 }
 
 /** By line: errors of the main file first, then of included files, then those without a file. */
 function sortByPosition(errors: readonly ConfigError[], mainFile: string): readonly ConfigError[] {
   const files = [...new Set([mainFile, ...errors.map((error) => error.file)])]
-  const place = ({ file, line }: ConfigError): number => (line === 0 ? files.length : files.indexOf(file))
-  return errors.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
+  const rankFile = ({ file, line }: ConfigError): number => (line === 0 ? files.length : files.indexOf(file))
+  return errors.toSorted((a, b) => rankFile(a) - rankFile(b) || a.line - b.line || a.column - b.column)
 }
 
 /** In other brokers a configured bridge runs without `enable`. */
@@ -180,7 +180,7 @@ function warnOfIdleBridges(
     const key = `bridges.mqtt.${name}.enable`
     if (settingTexts.get(key)?.isDefault !== true) return []
     const place = places.get(`bridges.mqtt.${name}.server`) ?? nowhere
-    return [configErrorAt(place, key, 'the bridge has no setting enable, so it is disabled', `set ${key} = true`)]
+    return [createConfigError(place, key, 'the bridge has no setting enable, so it is disabled', `set ${key} = true`)]
   })
 }
 
@@ -188,5 +188,7 @@ const nowhere = { file: 'configuration', line: 0, column: 0 }
 
 function warnOfNoListener(config: GodwitConfig): readonly Warning[] {
   if (config.listeners.length > 0) return []
-  return [configErrorAt(nowhere, 'listeners', 'no listener is open: no client can connect', 'set listeners.tcp.bind')]
+  return [
+    createConfigError(nowhere, 'listeners', 'no listener is open: no client can connect', 'set listeners.tcp.bind'),
+  ]
 }

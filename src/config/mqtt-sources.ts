@@ -18,15 +18,15 @@ export interface MqttSource {
 }
 
 /** `prefix`: prefix of the topics of the remote broker. */
-export function bridgeOfSource({ name, source, connector }: MqttSource, prefix: string): MqttBridgeConfig {
+export function toBridgeConfig({ name, source, connector }: MqttSource, prefix: string): MqttBridgeConfig {
   const { values: usual } = checkSettings(mqttBridge, { kind: 'object', entries: new Map(), at })
   const { clientid_prefix: clientIdPrefix } = connector
   const { topic = '', qos } = source.parameters
   return {
     ...usual,
     enable: source.enable && connector.enable,
-    server: mqttUrlOf(connector),
-    proto_ver: versionOf(connector),
+    server: formatMqttUrl(connector),
+    proto_ver: toProtocolVersion(connector),
     clientid: clientIdPrefix === undefined ? undefined : `${clientIdPrefix}-source-${name}`,
     username: connector.username,
     password: connector.password,
@@ -46,12 +46,12 @@ export function bridgeOfSource({ name, source, connector }: MqttSource, prefix: 
 }
 
 /** With a scheme, as for bridges. */
-export function mqttUrlOf({ server = '', ssl }: Pick<MqttConnectorConfig, 'server' | 'ssl'>): string | undefined {
+export function formatMqttUrl({ server = '', ssl }: Pick<MqttConnectorConfig, 'server' | 'ssl'>): string | undefined {
   if (server === '') return undefined
   if (server.includes('://')) return server
   return `${ssl.enable ? 'tls+mqtt-tcp' : 'mqtt-tcp'}://${server}`
 }
 
-export function versionOf({ proto_ver: version }: Pick<MqttConnectorConfig, 'proto_ver'>): '3' | '4' | '5' {
+export function toProtocolVersion({ proto_ver: version }: Pick<MqttConnectorConfig, 'proto_ver'>): '3' | '4' | '5' {
   return version.replace('v', '') as '3' | '4' | '5'
 }

@@ -21,41 +21,41 @@ export interface AutoSubscribeConfig {
   }
 }
 
-export function rewritesOf({ rewrite }: SettingValues): readonly RewriteConfig[] {
+export function toRewrites({ rewrite }: SettingValues): readonly RewriteConfig[] {
   return rewrite.map((fields) => ({
-    action: actionOf(fields.get('action')),
-    source_topic: textOf(fields.get('source_topic')),
-    re: textOf(fields.get('re')),
-    dest_topic: textOf(fields.get('dest_topic')),
+    action: toRewriteAction(fields.get('action')),
+    source_topic: toText(fields.get('source_topic')),
+    re: toText(fields.get('re')),
+    dest_topic: toText(fields.get('dest_topic')),
   }))
 }
 
 /** `topic_metrics`. */
-export function countedTopicsOf({ topic_metrics }: SettingValues): readonly string[] {
-  return topic_metrics.map((fields) => textOf(fields.get('topic')))
+export function toCountedTopics({ topic_metrics }: SettingValues): readonly string[] {
+  return topic_metrics.map((fields) => toText(fields.get('topic')))
 }
 
-export function autoSubscriptionsOf({ auto_subscribe: { topics } }: SettingValues): readonly AutoSubscribeConfig[] {
+export function toAutoSubscriptions({ auto_subscribe: { topics } }: SettingValues): readonly AutoSubscribeConfig[] {
   return topics.map((fields) => ({
-    topic: textOf(fields.get('topic')),
-    qos: levelOf(fields.get('qos')),
+    topic: toText(fields.get('topic')),
+    qos: toLevel(fields.get('qos')),
     options: {
       noLocal: fields.get('nl') === '1',
       retainAsPublished: fields.get('rap') === '1',
-      retainHandling: levelOf(fields.get('rh')),
+      retainHandling: toLevel(fields.get('rh')),
     },
   }))
 }
 
-function textOf(value: unknown): string {
+function toText(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-function actionOf(value: unknown): RewriteConfig['action'] {
+function toRewriteAction(value: unknown): RewriteConfig['action'] {
   return value === 'publish' || value === 'subscribe' ? value : 'all'
 }
 
 /** The schema has checked it: '0', '1' or '2', or absent. */
-function levelOf(value: unknown): 0 | 1 | 2 {
+function toLevel(value: unknown): 0 | 1 | 2 {
   return value === '2' ? 2 : value === '1' ? 1 : 0
 }

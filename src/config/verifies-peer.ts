@@ -7,6 +7,6 @@ export interface PeerVerification {
 }
 
 /** Whether the certificate of the other side of a connection is checked. */
-export function verifiesPeer({ verify_peer: isVerified, verify }: PeerVerification): boolean {
+export function isPeerVerified({ verify_peer: isVerified, verify }: PeerVerification): boolean {
   return verify === undefined ? isVerified : verify === 'verify_peer'
 }

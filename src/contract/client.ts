@@ -7,9 +7,16 @@ import { type IncomingMessage, request as httpRequest, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { connectionErrorText } from '../telemetry/index.ts'
-import { urlsOf } from './documents/urls.ts'
+import { listUrls } from './documents/urls.ts'
 import { type Endpoint, type ReplyOf, namespaceKey } from './definition/endpoint.ts'
-import { type AnyCall, type Failure, pathOfCall, parseResponse, type Result, unreachable } from './exchange.ts'
+import {
+  type AnyCall,
+  type Failure,
+  formatCallPath,
+  parseResponse,
+  type Result,
+  createUnreachableFailure,
+} from './exchange.ts'
 import type { Static, TSchema } from './definition/schema.ts'
 
 export interface ClientOptions {
@@ -78,32 +85,32 @@ export function createClient<const Set extends Record<string, Endpoint>>(
 }
 
 /** Returns the Authorization header for a name and a password. */
-export function basicAuthorization(name: string, password: string): string {
+export function formatBasicAuthorization(name: string, password: string): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString('base64')}`
 }
 
 async function callEndpoint(options: ClientOptions, endpoint: Endpoint, call: AnyCall): Promise<Result<unknown>> {
   const meant = endpoint.isForNamespaces === true ? { [namespaceKey]: options.namespace } : {}
-  const [url = ''] = urlsOf(endpoint)
-  const path = pathOfCall(url, { ...call, query: { ...meant, ...call.query } })
+  const [url = ''] = listUrls(endpoint)
+  const path = formatCallPath(url, { ...call, query: { ...meant, ...call.query } })
   if (typeof path !== 'string') return { failure: path }
   const { method, isLong = false } = endpoint
   const timeoutMs = options.timeoutMs ?? (isLong ? longTimeoutMs : defaultTimeoutMs)
-  const response = await exchange({ ...options, timeoutMs }, { method, path, body: bodyOf(endpoint, call.body) })
+  const response = await sendRequest({ ...options, timeoutMs }, { method, path, body: encodeBody(endpoint, call.body) })
   if ('failure' in response) return response
   const { statusCode: status = 0 } = response
   if (endpoint.reply === 'bytes' && status === successStatus) return { reply: response }
   try {
     return parseResponse({ status, text: await gather(response) }, endpoint.reply === 'text')
   } catch (error) {
-    return { failure: unreachable(`the response was interrupted: ${(error as Error).message}`) }
+    return { failure: createUnreachableFailure(`the response was interrupted: ${(error as Error).message}`) }
   }
 }
 
 const successStatus = 200
 
-function bodyOf({ body: wanted }: Endpoint, given: unknown): Body {
-  if (wanted === 'upload') return formOf(given as FileToSend)
+function encodeBody({ body: wanted }: Endpoint, given: unknown): Body {
+  if (wanted === 'upload') return encodeForm(given as FileToSend)
   if (wanted === 'text' && typeof given === 'string')
     return { type: 'text/plain; charset=utf-8', bytes: Buffer.from(given) }
   const text = JSON.stringify(given)
@@ -111,16 +118,16 @@ function bodyOf({ body: wanted }: Endpoint, given: unknown): Body {
 }
 
 /** [RFC7578-4.2] */
-function formOf({ filename, content }: FileToSend): Body {
+function encodeForm({ filename, content }: FileToSend): Body {
   const boundary = `godwit-${randomUUID()}`
   const name = filename.replaceAll(/["\r\n]/g, (letter) => encodeURIComponent(letter))
   const head = `--${boundary}\r\ncontent-disposition: form-data; name="filename"; filename="${name}"\r\ncontent-type: application/octet-stream\r\n\r\n`
-  async function* pieces(): AsyncGenerator<Uint8Array> {
+  async function* streamForm(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(head)
     yield* content
     yield Buffer.from(`\r\n--${boundary}--\r\n`)
   }
-  return { type: `multipart/form-data; boundary=${boundary}`, pieces: pieces() }
+  return { type: `multipart/form-data; boundary=${boundary}`, pieces: streamForm() }
 }
 
 /** undefined: none. */
@@ -136,7 +143,7 @@ interface Sent {
 }
 
 /** Resolves when the response starts. */
-function exchange(
+function sendRequest(
   options: ClientOptions & { readonly timeoutMs: number },
   { method, path, body }: Sent,
 ): Promise<IncomingMessage | { failure: Failure }> {
@@ -147,9 +154,9 @@ function exchange(
   if (body !== undefined && 'bytes' in body) headers['content-length'] = String(body.bytes.byteLength)
   const common: RequestOptions = { method, path, headers, agent: false, timeout: timeoutMs }
   const { promise, resolve } = Promise.withResolvers<IncomingMessage | { failure: Failure }>()
-  const textOf = (error: Error): string =>
+  const formatError = (error: Error): string =>
     'socketPath' in at ? error.message : connectionErrorText(error, 'the environment variable NODE_EXTRA_CA_CERTS')
-  const fail = (error: Error): void => resolve({ failure: unreachable(textOf(error)) })
+  const fail = (error: Error): void => resolve({ failure: createUnreachableFailure(formatError(error)) })
   try {
     const request = open(at, common, resolve)
     request.on('error', fail)

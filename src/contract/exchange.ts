@@ -33,24 +33,24 @@ export interface CompleteResponse {
   readonly text: string
 }
 
-export function unreachable(message: string): Failure {
+export function createUnreachableFailure(message: string): Failure {
   return { kind: 'unreachable', code: 0, status: 0, message }
 }
 
 /** Returns the path and query of a call. `url` has `:name` for a parameter. */
-export function pathOfCall(url: string, { params = {}, query = {} }: AnyCall): string | Failure {
+export function formatCallPath(url: string, { params = {}, query = {} }: AnyCall): string | Failure {
   const missing = [...url.matchAll(/:(\w+)/g)].find(([, name = '']) => (params[name] ?? '') === '')
   // With an empty last segment, the path would be the path of another operation.
   if (missing !== undefined) {
     return { kind: 'refused', code: 107, status: 0, message: `${missing[1]} must not be empty` }
   }
-  const path = url.replaceAll(/:(\w+)/g, (_whole, name: string) => encoded(params[name]))
+  const path = url.replaceAll(/:(\w+)/g, (_whole, name: string) => encodeUrlPart(params[name]))
   const pairs = Object.entries(query).filter(([, value]) => value !== undefined)
-  return pairs.length === 0 ? path : `${path}?${pairs.map((pair) => pair.map(encoded).join('=')).join('&')}`
+  return pairs.length === 0 ? path : `${path}?${pairs.map((pair) => pair.map(encodeUrlPart).join('=')).join('&')}`
 }
 
 /** A lone surrogate of UTF-16 has no bytes in UTF-8; it is replaced by U+FFFD. */
-function encoded(value: unknown): string {
+function encodeUrlPart(value: unknown): string {
   return encodeURIComponent(String(value).toWellFormed())
 }
 

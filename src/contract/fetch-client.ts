@@ -3,7 +3,14 @@
 
 import type { CallOf } from './client.ts'
 import type { Access, Endpoint, Method, ReplyOf } from './definition/endpoint.ts'
-import { type AnyCall, type Failure, pathOfCall, parseResponse, type Result, unreachable } from './exchange.ts'
+import {
+  type AnyCall,
+  type Failure,
+  formatCallPath,
+  parseResponse,
+  type Result,
+  createUnreachableFailure,
+} from './exchange.ts'
 
 export type { Failure, Result } from './exchange.ts'
 
@@ -56,9 +63,9 @@ export interface FetchClientOptions {
   /** Base of the API, relative to the page: `..` if the page is `/dashboard/`. */
   readonly base: string
   /** Value of the Authorization header; undefined: none. */
-  authorization(): string | undefined
+  readAuthorization(): string | undefined
   /** Selected namespace; undefined: the whole broker. */
-  namespace(): string | undefined
+  readNamespace(): string | undefined
   /** Called with each failure. */
   onFailure(failure: Failure): void
   /** Called with each response of the API. */
@@ -85,15 +92,15 @@ interface OneCall {
 }
 
 async function callOperation(options: FetchClientOptions, { operation, call, how }: OneCall): Promise<Result<unknown>> {
-  const namespace = how.namespace === undefined ? options.namespace() : (how.namespace ?? undefined)
+  const namespace = how.namespace === undefined ? options.readNamespace() : (how.namespace ?? undefined)
   const meant = operation.isForNamespaces === true ? { namespace } : {}
-  const path = pathOfCall(operation.url, { ...call, query: { ...meant, ...call.query } })
+  const path = formatCallPath(operation.url, { ...call, query: { ...meant, ...call.query } })
   if (typeof path !== 'string') return { failure: path }
   const headers: Record<string, string> = {}
-  const authorization = options.authorization()
+  const authorization = options.readAuthorization()
   if (authorization !== undefined) headers['authorization'] = authorization
   if (how.isIdle === true) headers['x-godwit-idle'] = '1'
-  const body = bodyOf(operation, call.body)
+  const body = encodeBody(operation, call.body)
   if (typeof body === 'string') headers['content-type'] = operation.body === 'text' ? 'text/plain' : 'application/json'
   try {
     const response = await fetch(`${options.base}${path}`, {
@@ -106,11 +113,11 @@ async function callOperation(options: FetchClientOptions, { operation, call, how
     if (operation.reply === 'bytes' && response.ok) return { reply: response }
     return parseResponse({ status: response.status, text: await response.text() }, operation.reply === 'text')
   } catch (error) {
-    return { failure: unreachable(error instanceof Error ? error.message : String(error)) }
+    return { failure: createUnreachableFailure(error instanceof Error ? error.message : String(error)) }
   }
 }
 
-function bodyOf(operation: Operation, given: unknown): string | FormData | undefined {
+function encodeBody(operation: Operation, given: unknown): string | FormData | undefined {
   if (given === undefined) return undefined
   if (operation.body === 'text') return given as string
   if (operation.body !== 'upload') return JSON.stringify(given)

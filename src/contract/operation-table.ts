@@ -1,17 +1,17 @@
 // Properties of the endpoints that a page in a browser needs: a small table instead of the schemas.
 
-import { urlsOf } from './documents/urls.ts'
+import { listUrls } from './documents/urls.ts'
 import type { Endpoint } from './definition/endpoint.ts'
 import type { Operation, OperationTable } from './fetch-client.ts'
 
-export function operationTable(endpoints: Readonly<Record<string, Endpoint>>): OperationTable {
-  const rows = Object.entries(endpoints).map(([name, endpoint]) => [name, operationOf(endpoint)] as const)
+export function createOperationTable(endpoints: Readonly<Record<string, Endpoint>>): OperationTable {
+  const rows = Object.entries(endpoints).map(([name, endpoint]) => [name, toOperation(endpoint)] as const)
   return Object.fromEntries(rows)
 }
 
-function operationOf(endpoint: Endpoint): Operation {
+function toOperation(endpoint: Endpoint): Operation {
   const { method, access, body, reply, isForNamespaces } = endpoint
-  const [url = ''] = urlsOf(endpoint)
+  const [url = ''] = listUrls(endpoint)
   return {
     method,
     url,

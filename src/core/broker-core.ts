@@ -4,18 +4,18 @@
 //   handle(input, nowMs)   any number of times, then (`handlePacket` is the same for a packet)
 //   takeOutputs()          what may be done at once
 //   takeBatch()            what the store writes next; the input `committed` confirms it
-//   nextDeadlineMs()       the latest time for the input `tick`
+//   findNextDeadlineMs()       the latest time for the input `tick`
 //
 // The core has no socket, disk, timer, clock, promise or random number.
 
-import { connackReasonFor, reasonCodes, returnCodeFor, type Packet, type ProtocolError } from '../protocol/index.ts'
+import { connackReasonFor, reasonCodes, toReturnCode, type Packet, type ProtocolError } from '../protocol/index.ts'
 import { BrokerState, type BrokerOptions } from './state/broker-state.ts'
 import type { AckParts, DrainParts, Parts, RedeliverParts } from './state/parts.ts'
 import { ClientFilters } from './state/client-filters.ts'
 import type { Connection } from './model/connection.ts'
 import { endConnection, handleConnectionClosed, handleInputEnded, refuseConnect } from './connect/close-connection.ts'
 import { wakeAfterWill } from './connect/takeover-wait.ts'
-import { stateOf } from './state/connection-state.ts'
+import { getState } from './state/connection-state.ts'
 import { handleAuthorization, handlePermissionsChanged } from './packets/handle-permissions.ts'
 import { handleReauthenticationResult } from './packets/handle-auth.ts'
 import { handleCommand } from './admin/handle-command.ts'
@@ -36,7 +36,7 @@ import type { Input } from './model/inputs.ts'
 import type { Batch, Outputs } from './model/outputs.ts'
 import { handlePlainFromPeer, handlePeer } from './peer-handlers/handle-peer.ts'
 import type { CoreSettings } from './model/settings.ts'
-import { rateLimiterFor, sendLimitsFor } from './model/rate-limiter.ts'
+import { createRateLimiter, createSendLimits } from './model/rate-limiter.ts'
 import type { CountedTopic } from './model/rule-hook.ts'
 import { runRuleTriggers } from './publish/route-message.ts'
 import { handleTick } from './time/handle-tick.ts'
@@ -107,10 +107,10 @@ export class BrokerCore {
   }
 
   /** Returns the latest time for the next `tick`; Infinity if there is none. */
-  nextDeadlineMs(): number {
+  findNextDeadlineMs(): number {
     // Deadlines wait until the peers have sent their filters.
     const { batches, deadlines, peers } = this.#state
-    return Math.min(peers.isReady ? deadlines.nextMs() : Infinity, batches.dueAtMs)
+    return Math.min(peers.isReady ? deadlines.findNextMs() : Infinity, batches.dueAtMs)
   }
 }
 
@@ -205,8 +205,8 @@ function handleRules(
 }
 
 function openConnection(state: Parts<'deadlines' | 'nowMs' | 'settings'>, connection: Connection): void {
-  connection.rateLimiter = rateLimiterFor(connection.listener, state.nowMs)
-  connection.sendLimits = sendLimitsFor(connection.listener, state.nowMs)
+  connection.rateLimiter = createRateLimiter(connection.listener, state.nowMs)
+  connection.sendLimits = createSendLimits(connection.listener, state.nowMs)
   state.deadlines.set('idle-timeout', connection, state.nowMs + state.settings.idleTimeoutMs)
 }
 
@@ -252,7 +252,7 @@ function handleBatchCommitted(
 
 function handleUnsentBytes(state: DrainParts, connection: Connection, bytes: number): void {
   connection.unsentBytes = bytes
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state === 'open') drainQueue(state, now.session)
 }
 
@@ -261,7 +261,7 @@ function handleUnsentBytes(state: DrainParts, connection: Connection, bytes: num
  * allows it, and closes the connection.
  */
 function handleFault(state: BrokerState, connection: Connection, error: ProtocolError): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'awaiting-connect') {
     // [MQTT-3.1.0-2] [MQTT5-3.1.0-2] A second CONNECT is a protocol error. DISCONNECT has no reason code for an
     // unsupported version.
@@ -272,7 +272,7 @@ function handleFault(state: BrokerState, connection: Connection, error: Protocol
   // [MQTT-3.1.2-2] [MQTT5-3.1.2-2] For an unknown protocol version the broker sends CONNACK in the format of 3.1.1, which
   // every client knows.
   if (error.reason === reasonCodes.unsupportedProtocolVersion) {
-    const code = returnCodeFor(error.reason)
+    const code = toReturnCode(error.reason)
     return refuseConnect(state, connection, { code, reason: error.reason, clientId: '', text: error.message })
   }
   // [MQTT5-3.1.4-1] A 5.0 client gets the reason in CONNACK. Earlier versions have no code for it.
@@ -289,7 +289,7 @@ function handlePayloadsCounted(
 ): void {
   for (const [payloadId, references] of input.counts) {
     state.payloads.refcounts.addSwept(payloadId, references)
-    state.payloads.noteIdsUsedUpTo(payloadId)
+    state.payloads.recordIdsUsedUpTo(payloadId)
   }
   if (!input.isEnd) return
   for (const id of state.payloads.refcounts.takeUnreferenced()) deleteRecord(state.batches, { kind: 'payload', id })

@@ -17,10 +17,10 @@ export * from './model/rule-hook.ts'
 export * from './model/rule-trigger.ts'
 export * from './model/send-list.ts'
 export {
-  actionClientId,
+  toActionClientId as actionClientId,
   actionClientPrefix,
-  actionOfClientId,
-  bridgeClientId,
+  parseActionClientId as actionOfClientId,
+  toBridgeClientId as bridgeClientId,
   bridgeMarksRoot,
   isInternalClient,
 } from './messages/internal-clients.ts'
@@ -29,16 +29,16 @@ export {
   loopMarkerName,
   remoteSessionLostProperty,
   isBrokerName,
-  publishedQoSOf,
+  decodePublishedQoS as publishedQoSOf,
   type SpoolLimits,
-  spoolProperties,
+  toSpoolProperties as spoolProperties,
 } from './messages/internal-client-options.ts'
 export {
   isSourceClient,
   isSourceTopic,
-  sourceBridgeName,
-  sourceOfBridge,
-  sourceTopicPrefix,
+  toSourceBridgeName as sourceBridgeName,
+  parseSourceBridgeName as sourceOfBridge,
+  toSourceTopicPrefix as sourceTopicPrefix,
   splitSourceTopic,
 } from './messages/source-topics.ts'
 export { BrokerCore } from './broker-core.ts'
@@ -73,6 +73,6 @@ export {
   type GatewayClient,
   type ListenerTraits,
 } from './model/connection.ts'
-export { clientIdOf } from './views/client-id-of.ts'
+export { findClientId as clientIdOf } from './views/client-id-of.ts'
 export { readOnlyEnd, readOnlySubscription } from './retained/read-only-subscription.ts'
 export { Deadlines } from './model/deadlines.ts'

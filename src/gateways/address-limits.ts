@@ -44,27 +44,27 @@ export class AddressLimits {
    * devices behind one address have limits of their own.
    */
   takeResponse({ address, port }: { readonly address: string; readonly port: number }, nowMs: number): boolean {
-    const cell = hashOf(`${address}|${port}`) % responseCells
+    const cell = hashText(`${address}|${port}`) % responseCells
     const isFree = takeToken(this.#cells, 1 + cell, perPeerPerSecond, nowMs)
     return isFree && takeToken(this.#cells, 0, totalPerSecond, nowMs)
   }
 
   /** Counts one client. Returns false if the limit of its address is reached. */
   takeClient(address: string): boolean {
-    const cell = hashOf(address) % clientCells
+    const cell = hashText(address) % clientCells
     let clients = 0
     for (let shard = 0; shard < this.#shards; shard++)
       clients += Atomics.load(this.#cells, 1 + responseCells + shard * clientCells + cell)
     if (clients >= maxClientsPerAddress && !isLoopback(address)) return false
-    Atomics.add(this.#cells, this.#clientCell(cell), 1)
+    Atomics.add(this.#cells, this.#computeClientCell(cell), 1)
     return true
   }
 
   releaseClient(address: string): void {
-    Atomics.sub(this.#cells, this.#clientCell(hashOf(address) % clientCells), 1)
+    Atomics.sub(this.#cells, this.#computeClientCell(hashText(address) % clientCells), 1)
   }
 
-  #clientCell(cell: number): number {
+  #computeClientCell(cell: number): number {
     return 1 + responseCells + this.#own * clientCells + cell
   }
 }
@@ -83,7 +83,7 @@ function takeToken(cells: Int32Array, cell: number, perSecond: number, nowMs: nu
   }
 }
 
-function hashOf(text: string): number {
+function hashText(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return (hash ^ (hash >>> 15)) >>> 0

@@ -23,28 +23,28 @@ export class AddressProofs {
     this.#nowMs = nowMs
   }
 
-  noteReceived(peer: PeerAddress, bytes: number): void {
+  recordReceived(peer: PeerAddress, bytes: number): void {
     if (this.isProven(peer)) return
-    const key = keyOf(peer)
+    const key = toPeerKey(peer)
     const budget = this.#budgets.get(key) ?? 0
     setNewest(this.#budgets, key, budget + bytes * maxFactor)
   }
 
-  noteProven(peer: PeerAddress): void {
+  recordProof(peer: PeerAddress): void {
     if (isAlwaysProven(peer)) return
-    const key = keyOf(peer)
+    const key = toPeerKey(peer)
     this.#budgets.delete(key)
     setNewest(this.#proven, key, this.#nowMs() + validMs)
   }
 
   isProven(peer: PeerAddress): boolean {
-    return isAlwaysProven(peer) || (this.#proven.get(keyOf(peer)) ?? -Infinity) > this.#nowMs()
+    return isAlwaysProven(peer) || (this.#proven.get(toPeerKey(peer)) ?? -Infinity) > this.#nowMs()
   }
 
   /** Returns false if these bytes must not be sent to this address now. */
   take(peer: PeerAddress, bytes: number): boolean {
     if (this.isProven(peer)) return true
-    const key = keyOf(peer)
+    const key = toPeerKey(peer)
     const budget = this.#budgets.get(key) ?? 0
     if (budget < bytes) return false
     this.#budgets.set(key, budget - bytes)
@@ -52,16 +52,16 @@ export class AddressProofs {
   }
 
   /** These bytes were taken and not sent. An address that was dropped since gets nothing back. */
-  giveBack(peer: PeerAddress, bytes: number): void {
-    const key = keyOf(peer)
+  returnBytes(peer: PeerAddress, bytes: number): void {
+    const key = toPeerKey(peer)
     const budget = this.#budgets.get(key)
     if (budget !== undefined) this.#budgets.set(key, budget + bytes)
   }
 
   /** Counts a response, whose size the protocol limits. */
-  noteResponse(peer: PeerAddress, bytes: number): void {
+  recordResponse(peer: PeerAddress, bytes: number): void {
     if (this.isProven(peer)) return
-    const key = keyOf(peer)
+    const key = toPeerKey(peer)
     this.#budgets.set(key, (this.#budgets.get(key) ?? 0) - bytes)
   }
 }
@@ -74,7 +74,7 @@ function isAlwaysProven(peer: PeerAddress): boolean {
   return openedAt === undefined || (openedAt.address === address && openedAt.port === port) || isLoopback(address)
 }
 
-function keyOf({ address, port, secure }: PeerAddress): string {
+function toPeerKey({ address, port, secure }: PeerAddress): string {
   return secure === undefined ? `${address}|${port}` : `${address}|${port}|${secure.id}`
 }
 

@@ -31,7 +31,7 @@ export interface MqttConnection {
   pause(): void
   resume(): void
   /** Called when properties of the client that lists show have changed. If its session belongs to another shard, that shard has a copy. */
-  noteClientChanged(): void
+  reportClientChange(): void
   /** Sends a last packet, if any, and closes. No callback follows. */
   end(goodbye: ControlPacket | undefined): void
 }
@@ -60,7 +60,7 @@ export interface GatewayPublication {
 }
 
 /** Returns the PUBLISH of a gateway client, without fields that its protocol does not have. */
-export function publishFieldsOf(publication: GatewayPublication): PublishFields {
+export function toPublishFields(publication: GatewayPublication): PublishFields {
   const { topic, payload, qos, retain, dup = false, packetId, expirySeconds, properties } = publication
   return {
     topic,
@@ -97,7 +97,7 @@ export interface GatewayCounters {
   readonly dropped: Record<DropReason, number>
 }
 
-export function newGatewayCounters(): GatewayCounters {
+export function createGatewayCounters(): GatewayCounters {
   return {
     received: 0,
     sent: 0,
@@ -139,11 +139,11 @@ export interface GatewayDependencies {
   forward(shard: number, bytes: Buffer, peer: PeerAddress): void
   /**
    * Stores a value across restarts, by a name within this listener; undefined deletes it. The value is durable when a later
-   * `whenDurable` calls back.
+   * `runWhenDurable` calls back.
    */
   storeValue(name: string, value: string | undefined): void
   /** Calls back when all values stored so far are durable. Never, if the disk fails. */
-  whenDurable(done: () => void): void
+  runWhenDurable(done: () => void): void
   readonly counters: GatewayCounters
 }
 

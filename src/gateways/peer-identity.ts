@@ -3,7 +3,7 @@
 import type { PeerAddress, StreamCredentials } from '../transports/index.ts'
 
 /** Key for maps of peers: another association is another peer, at the same address too. */
-export function peerKey({ address, port, secure }: PeerAddress): string {
+export function toAssociationKey({ address, port, secure }: PeerAddress): string {
   if (secure === undefined) return `${address}|${port}`
   return secure.id === '' ? `${address}|${port}|` : secure.id
 }
@@ -13,9 +13,9 @@ export function peerKey({ address, port, secure }: PeerAddress): string {
  * RFC 7252 9.1.1 matches messages by session and epoch, and each association begins with epoch 1. A device that begins another session may have
  * forgotten which message IDs it has used, so its requests are new.
  */
-export function requestKey(peer: PeerAddress): string {
+export function toRequestKey(peer: PeerAddress): string {
   const sessionId = peer.secure?.sessionId ?? ''
-  return sessionId === '' ? peerKey(peer) : `session ${sessionId}`
+  return sessionId === '' ? toAssociationKey(peer) : `session ${sessionId}`
 }
 
 export function isSamePeer(one: PeerAddress | undefined, other: PeerAddress): boolean {
@@ -51,7 +51,7 @@ export interface StoredPeer extends Pick<PeerAddress, 'address' | 'port'> {
 type Certificate = NonNullable<StreamCredentials['certificate']>
 
 /** A restart ends the DTLS association of the peer: the device returns with the same identity. */
-export function storedPeer({ address, port, secure }: PeerAddress): StoredPeer {
+export function toStoredPeer({ address, port, secure }: PeerAddress): StoredPeer {
   if (secure === undefined) return { address, port }
   const { pskIdentity, certificate } = secure.credentials
   const der = certificate === undefined ? '' : Buffer.from(certificate.der).toString('base64')
@@ -59,7 +59,7 @@ export function storedPeer({ address, port, secure }: PeerAddress): StoredPeer {
   return { address, port, secure: { id: '', identity: secure.identity, credentials: proven } }
 }
 
-export function restoredPeer({ address, port, secure }: StoredPeer): PeerAddress {
+export function restorePeer({ address, port, secure }: StoredPeer): PeerAddress {
   if (secure === undefined) return { address, port }
   const { pskIdentity, certificate } = secure.credentials
   const proven = certificate === undefined ? undefined : { ...certificate, der: Buffer.from(certificate.der, 'base64') }

@@ -43,7 +43,7 @@ export class RestoredConnections {
 
   /** Time at which `tick` must be called. */
   get dueAtMs(): number {
-    return this.#deadlines.nextMs()
+    return this.#deadlines.findNextMs()
   }
 
   tick(): void {
@@ -121,8 +121,8 @@ class RestoredConnection implements MqttConnection, MqttConnectionCallbacks {
     this.#connection?.resume()
   }
 
-  noteClientChanged(): void {
-    this.#connection?.noteClientChanged()
+  reportClientChange(): void {
+    this.#connection?.reportClientChange()
   }
 
   end(goodbye: ControlPacket | undefined): void {

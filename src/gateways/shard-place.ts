@@ -5,22 +5,22 @@
 //   acknowledgements                          message id % shards
 //   packets of MQTT-SN without a client id    the shard of the CONNECT from the same address and port
 
-import { shardOf } from '../core/index.ts'
+import { computeOwnerShard } from '../core/index.ts'
 
 export interface ShardPlace {
   readonly own: number
   readonly shards: number
 }
 
-export function ownerOfName(name: string, { shards }: ShardPlace): number {
-  return shardOf(name, shards)
+export function findOwnerShard(name: string, { shards }: ShardPlace): number {
+  return computeOwnerShard(name, shards)
 }
 
 /** Returns a generated name that belongs to this shard. */
-export function ownName(place: ShardPlace, make: () => string): string {
+export function createOwnName(place: ShardPlace, make: () => string): string {
   for (;;) {
     const name = make()
-    if (ownerOfName(name, place) === place.own) return name
+    if (findOwnerShard(name, place) === place.own) return name
   }
 }
 
@@ -30,12 +30,12 @@ const maxRoutes = 100_000
 export class Routes {
   readonly #owners = new Map<string, number>()
 
-  ownerOf(peer: string): number | undefined {
+  findOwner(peer: string): number | undefined {
     return this.#owners.get(peer)
   }
 
   /** Sets the owner of the client at an address. Undefined: this shard. */
-  note(peer: string, owner: number | undefined): void {
+  setOwner(peer: string, owner: number | undefined): void {
     this.#owners.delete(peer)
     if (owner === undefined) return
     const [oldest] = this.#owners.keys()

@@ -1,4 +1,4 @@
 /** Returns the code points of a text, as jq counts characters. */
-export function codePointsOf(text: string): string[] {
+export function splitCodePoints(text: string): string[] {
   return Array.from(text)
 }

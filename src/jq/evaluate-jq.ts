@@ -20,11 +20,11 @@ import { assign } from './jq-assignments.ts'
 import { callFunction } from './jq-calls.ts'
 import { bindPattern, buildObject, interpolate } from './jq-combinations.ts'
 import { formatText } from './jq-formats.ts'
-import { behind, type JqPath } from './jq-paths.ts'
+import { appendKey, type JqPath } from './jq-paths.ts'
 import type { JqEmit, JqRunner } from './jq-runner.ts'
-import { Break, defined, JqError, type JqLibrary, labelOf, Passing, type Scope } from './jq-scope.ts'
+import { Break, createFunctionScope, JqError, type JqLibrary, findLabel, Passing, type Scope } from './jq-scope.ts'
 import type { JqNode } from './model/jq-syntax.ts'
-import { isTruthy, memberOf, operate, shownValue, sliceOf } from './jq-values.ts'
+import { isTruthy, readMember, computeOperation, describeValue, readSlice } from './jq-values.ts'
 
 type ControlKind = 'call' | 'define' | 'bind' | 'reduce' | 'foreach' | 'if' | 'try' | 'label' | 'break' | 'assign'
 
@@ -39,7 +39,7 @@ export class JqEvaluation implements JqRunner {
   }
 
   run(node: JqNode, input: RuleValue, path: JqPath | undefined, scope: Scope | undefined, emit: JqEmit): void {
-    this.budget.step(1)
+    this.budget.countSteps(1)
     if (++this.#depth > maxJqDepth)
       throw limitError('jq: filters run too deeply within each other', 'maxJqDepth', maxJqDepth)
     try {
@@ -56,7 +56,7 @@ export class JqEvaluation implements JqRunner {
       case 'literal':
         return emit(node.value, undefined)
       case 'variable':
-        return emit(this.#variable(node.name, scope), undefined)
+        return emit(this.#findVariable(node.name, scope), undefined)
       case 'format':
         return emit(formatText(node.format, input, this.budget), undefined)
       case 'text':
@@ -64,26 +64,26 @@ export class JqEvaluation implements JqRunner {
       case 'index':
       case 'slice':
       case 'iterate':
-        return this.#access(node, input, path, scope, emit)
+        return this.#runAccess(node, input, path, scope, emit)
       case 'pipe':
         return this.run(node.left, input, path, scope, (value, at) => this.run(node.right, value, at, scope, emit))
       case 'comma':
         this.run(node.left, input, path, scope, emit)
         return this.run(node.right, input, path, scope, emit)
       case 'alternative':
-        return this.#alternative(node, input, path, scope, emit)
+        return this.#runAlternative(node, input, path, scope, emit)
       case 'and':
       case 'or':
-        return this.#logic(node, input, scope, emit)
+        return this.#runLogic(node, input, scope, emit)
       case 'operation':
-        return this.values(node.right, input, scope, (right) =>
-          this.values(node.left, input, scope, (left) =>
-            emit(operate(node.operator, left, right, this.budget), undefined),
+        return this.emitValues(node.right, input, scope, (right) =>
+          this.emitValues(node.left, input, scope, (left) =>
+            emit(computeOperation(node.operator, left, right, this.budget), undefined),
           ),
         )
       case 'negate':
-        return this.values(node.of, input, scope, (value) => {
-          if (!isNumber(value)) throw new RuleError(`jq: ${shownValue(value, this.budget)} cannot be negated`)
+        return this.emitValues(node.of, input, scope, (value) => {
+          if (!isNumber(value)) throw new RuleError(`jq: ${describeValue(value, this.budget)} cannot be negated`)
           emit(negate(value), undefined)
         })
       case 'array':
@@ -106,26 +106,26 @@ export class JqEvaluation implements JqRunner {
       case 'call':
         return callFunction(this, node, { input, path, scope, emit })
       case 'define':
-        return this.run(node.rest, input, path, defined(node.function, scope), emit)
+        return this.run(node.rest, input, path, createFunctionScope(node.function, scope), emit)
       case 'bind':
-        return this.values(node.source, input, scope, (value) =>
+        return this.emitValues(node.source, input, scope, (value) =>
           bindPattern(this, node.pattern, value, scope, (inner) => this.run(node.body, input, path, inner, emit)),
         )
       case 'reduce':
       case 'foreach':
-        return this.#fold(node, input, path, scope, emit)
+        return this.#runFold(node, input, path, scope, emit)
       case 'if':
-        return this.values(node.condition, input, scope, (holds) =>
+        return this.emitValues(node.condition, input, scope, (holds) =>
           this.run(isTruthy(holds) ? node.yes : node.no, input, path, scope, emit),
         )
       case 'try':
-        return this.#try(node, input, path, scope, emit)
+        return this.#runTry(node, input, path, scope, emit)
       case 'label':
-        return this.#label({ kind: 'label', name: node.name, outer: scope }, (inner) =>
+        return this.#runLabel({ kind: 'label', name: node.name, outer: scope }, (inner) =>
           this.run(node.body, input, path, inner, emit),
         )
       case 'break':
-        throw new Break(labelOf(node.name, scope))
+        throw new Break(findLabel(node.name, scope))
       case 'assign':
         return assign(this, node, { input, path, scope, emit })
       default:
@@ -134,32 +134,32 @@ export class JqEvaluation implements JqRunner {
   }
 
   /** Runs a filter and emits its outputs without paths. */
-  values(node: JqNode, input: RuleValue, scope: Scope | undefined, emit: (value: RuleValue) => void): void {
+  emitValues(node: JqNode, input: RuleValue, scope: Scope | undefined, emit: (value: RuleValue) => void): void {
     this.run(node, input, undefined, scope, emit)
   }
 
   collect(node: JqNode, input: RuleValue, scope: Scope | undefined): RuleValue[] {
     const items: RuleValue[] = []
-    this.values(node, input, scope, (value) => {
-      this.budget.create(8)
+    this.emitValues(node, input, scope, (value) => {
+      this.budget.countCreated(8)
       items.push(value)
     })
     return items
   }
 
   /** Returns the paths of the outputs of a filter. Throws RuleError if one of them is not a part of the input. */
-  paths(node: JqNode, input: RuleValue, scope: Scope | undefined): JqPath[] {
+  collectPaths(node: JqNode, input: RuleValue, scope: Scope | undefined): JqPath[] {
     const paths: JqPath[] = []
     this.run(node, input, [], scope, (value, path) => {
       if (path === undefined)
-        throw new RuleError(`jq: ${shownValue(value, this.budget)} is not a part of the input: it has no path`)
-      this.budget.create(8 * (path.length + 1))
+        throw new RuleError(`jq: ${describeValue(value, this.budget)} is not a part of the input: it has no path`)
+      this.budget.countCreated(8 * (path.length + 1))
       paths.push(path)
     })
     return paths
   }
 
-  #access(
+  #runAccess(
     node: Extract<JqNode, { kind: 'index' | 'slice' | 'iterate' }>,
     input: RuleValue,
     path: JqPath | undefined,
@@ -169,14 +169,14 @@ export class JqEvaluation implements JqRunner {
     this.run(node.of, input, path, scope, (value, at) => {
       if (node.kind === 'iterate') return this.#iterate(value, at, emit)
       if (node.kind === 'index')
-        return this.values(node.key, input, scope, (key) => {
-          if (isMap(key)) return emit(sliceOf(value, key['start'], key['end'], this.budget), behind(at, key))
-          emit(memberOf(value, key, this.budget), behind(at, key))
+        return this.emitValues(node.key, input, scope, (key) => {
+          if (isMap(key)) return emit(readSlice(value, key['start'], key['end'], this.budget), appendKey(at, key))
+          emit(readMember(value, key, this.budget), appendKey(at, key))
         })
       const none: JqNode = { kind: 'literal', value: null }
-      this.values(node.to ?? none, input, scope, (end) =>
-        this.values(node.from ?? none, input, scope, (start) =>
-          emit(sliceOf(value, start, end, this.budget), behind(at, { start, end })),
+      this.emitValues(node.to ?? none, input, scope, (end) =>
+        this.emitValues(node.from ?? none, input, scope, (start) =>
+          emit(readSlice(value, start, end, this.budget), appendKey(at, { start, end })),
         ),
       )
     })
@@ -185,10 +185,10 @@ export class JqEvaluation implements JqRunner {
   #iterate(value: RuleValue, path: JqPath | undefined, emit: JqEmit): void {
     if (isArray(value)) for (const [at, item] of value.entries()) emit(item, path && [...path, at])
     else if (isMap(value)) for (const key of Object.keys(value)) emit(value[key], path && [...path, key])
-    else throw new RuleError(`jq: ${shownValue(value, this.budget)} has no elements`)
+    else throw new RuleError(`jq: ${describeValue(value, this.budget)} has no elements`)
   }
 
-  #alternative(
+  #runAlternative(
     { left, right }: { readonly left: JqNode; readonly right: JqNode },
     input: RuleValue,
     path: JqPath | undefined,
@@ -196,7 +196,7 @@ export class JqEvaluation implements JqRunner {
     emit: JqEmit,
   ): void {
     let hasOne = false
-    this.#catching(
+    this.#runCatching(
       (guarded) =>
         this.run(left, input, path, scope, (value, at) => {
           if (!isTruthy(value)) return
@@ -208,20 +208,20 @@ export class JqEvaluation implements JqRunner {
     if (!hasOne) this.run(right, input, path, scope, emit)
   }
 
-  #logic(
+  #runLogic(
     node: Extract<JqNode, { left: JqNode; kind: 'pipe' | 'comma' | 'alternative' | 'and' | 'or' }>,
     input: RuleValue,
     scope: Scope | undefined,
     emit: JqEmit,
   ): void {
     const decides = node.kind === 'or'
-    this.values(node.left, input, scope, (left) => {
+    this.emitValues(node.left, input, scope, (left) => {
       if (isTruthy(left) === decides) return emit(decides, undefined)
-      this.values(node.right, input, scope, (right) => emit(isTruthy(right), undefined))
+      this.emitValues(node.right, input, scope, (right) => emit(isTruthy(right), undefined))
     })
   }
 
-  #fold(
+  #runFold(
     node: Extract<JqNode, { kind: 'reduce' | 'foreach' }>,
     input: RuleValue,
     path: JqPath | undefined,
@@ -230,7 +230,7 @@ export class JqEvaluation implements JqRunner {
   ): void {
     this.run(node.init, input, path, scope, (init, initPath) => {
       let state = { value: init, path: initPath }
-      this.values(node.source, input, scope, (item) =>
+      this.emitValues(node.source, input, scope, (item) =>
         bindPattern(this, node.pattern, item, scope, (inner) => {
           let last = { value: null as RuleValue, path: undefined as JqPath | undefined }
           this.run(node.update, state.value, state.path, inner, (value, at) => {
@@ -244,14 +244,14 @@ export class JqEvaluation implements JqRunner {
     })
   }
 
-  #try(
+  #runTry(
     { body, handler }: Extract<JqNode, { kind: 'try' }>,
     input: RuleValue,
     path: JqPath | undefined,
     scope: Scope | undefined,
     emit: JqEmit,
   ): void {
-    this.#catching(
+    this.#runCatching(
       (guarded) => this.run(body, input, path, scope, (value, at) => guarded(() => emit(value, at))),
       (error) => {
         if (handler === undefined) return
@@ -262,7 +262,7 @@ export class JqEvaluation implements JqRunner {
   }
 
   /** Runs `work` and passes its errors to `handle`, except errors in functions that `guarded` runs. Exceeded limits are not handled. */
-  #catching(work: (guarded: (run: () => void) => void) => void, handle: (error: RuleError) => void): void {
+  #runCatching(work: (guarded: (run: () => void) => void) => void, handle: (error: RuleError) => void): void {
     const depth = this.#depth
     try {
       work((run) => {
@@ -280,7 +280,7 @@ export class JqEvaluation implements JqRunner {
     }
   }
 
-  #label(label: Scope, work: (scope: Scope) => void): void {
+  #runLabel(label: Scope, work: (scope: Scope) => void): void {
     const depth = this.#depth
     try {
       work(label)
@@ -293,10 +293,10 @@ export class JqEvaluation implements JqRunner {
   }
 
   /** Returns the first output of a filter; undefined: there is none. */
-  first(filter: JqNode, input: RuleValue, scope: Scope | undefined): RuleValue {
+  findFirst(filter: JqNode, input: RuleValue, scope: Scope | undefined): RuleValue {
     let first: RuleValue
-    this.#label({ kind: 'label', name: '', outer: undefined }, (label) =>
-      this.values(filter, input, scope, (value) => {
+    this.#runLabel({ kind: 'label', name: '', outer: undefined }, (label) =>
+      this.emitValues(filter, input, scope, (value) => {
         first = value
         throw new Break(label)
       }),
@@ -304,9 +304,9 @@ export class JqEvaluation implements JqRunner {
     return first
   }
 
-  #variable(name: string, scope: Scope | undefined): RuleValue {
+  #findVariable(name: string, scope: Scope | undefined): RuleValue {
     for (let at = scope; at !== undefined; at = at.outer) {
-      this.budget.step(1)
+      this.budget.countSteps(1)
       if (at.kind === 'variable' && at.name === name) return at.value
     }
     if (name === 'ENV') return {}

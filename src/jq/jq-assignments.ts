@@ -5,26 +5,26 @@ import { deletePaths, getPath, type JqPath, setPath } from './jq-paths.ts'
 import type { JqFrame, JqRunner } from './jq-runner.ts'
 import type { Scope } from './jq-scope.ts'
 import type { JqNode } from './model/jq-syntax.ts'
-import { isTruthy, operate } from './jq-values.ts'
+import { isTruthy, computeOperation } from './jq-values.ts'
 
 type Assignment = Extract<JqNode, { kind: 'assign' }>
 
 /** Emits the input with other values at the paths of the left side: once for each output of the right side. */
 export function assign(runner: JqRunner, { operator, left, right }: Assignment, frame: JqFrame): void {
   const { input, scope, emit } = frame
-  const paths = runner.paths(left, input, scope)
+  const paths = runner.collectPaths(left, input, scope)
   if (operator === '|=') return emit(update(runner, right, paths, frame), undefined)
-  runner.values(right, input, scope, (value) => {
+  runner.emitValues(right, input, scope, (value) => {
     let result = input
     for (const path of paths) {
       const old = getPath(result, path, runner.budget)
-      result = setPath(result, path, assignedValue(runner, operator, old, value), runner.budget)
+      result = setPath(result, path, computeAssignedValue(runner, operator, old, value), runner.budget)
     }
     emit(result, undefined)
   })
 }
 
-function assignedValue(
+function computeAssignedValue(
   { budget }: JqRunner,
   operator: Exclude<Assignment['operator'], '|='>,
   old: RuleValue,
@@ -32,7 +32,7 @@ function assignedValue(
 ): RuleValue {
   if (operator === '=') return right
   if (operator === '//') return isTruthy(old) ? old : right
-  return operate(operator, old, right, budget)
+  return computeOperation(operator, old, right, budget)
 }
 
 /** Implements `|=`: the first output replaces the value at each path; without an output the value is deleted. */
@@ -46,7 +46,7 @@ function update(
   let result = input
   const gone: JqPath[] = []
   for (const path of paths) {
-    const first = runner.first(filter, getPath(result, path, budget), scope)
+    const first = runner.findFirst(filter, getPath(result, path, budget), scope)
     if (first === undefined) gone.push(path)
     else result = setPath(result, path, first, budget)
   }

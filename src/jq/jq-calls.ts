@@ -2,13 +2,13 @@
 // their arguments, then those that are computed from the values of their arguments (`jq-functions.ts`).
 
 import { isArray, isNumber, RuleError, type RuleValue, toFloat } from '../values/index.ts'
-import { product } from './jq-combinations.ts'
+import { emitCombinations } from './jq-combinations.ts'
 import { jqFunctions } from './jq-functions.ts'
 import { getPath, type JqPath } from './jq-paths.ts'
 import type { JqEmit, JqFrame, JqRunner } from './jq-runner.ts'
 import { type Closure, type FunctionScope, JqError, noNames, type Scope } from './jq-scope.ts'
 import type { JqNode } from './model/jq-syntax.ts'
-import { isTruthy, shownValue } from './jq-values.ts'
+import { isTruthy, describeValue } from './jq-values.ts'
 
 type Call = Extract<JqNode, { kind: 'call' }>
 
@@ -21,7 +21,7 @@ export function callFunction(runner: JqRunner, call: Call, frame: JqFrame): void
   const native = jqFunctions.get(`${name}/${args.length}`)
   if (native === undefined) throw new RuleError(`jq: there is no function ${name}/${args.length}`)
   const { input, scope, emit } = frame
-  product(runner, args, input, scope, [], (values) => emit(native(input, values, runner.budget), undefined))
+  emitCombinations(runner, args, input, scope, [], (values) => emit(native(input, values, runner.budget), undefined))
 }
 
 function findFunction(
@@ -30,7 +30,7 @@ function findFunction(
   scope: Scope | undefined,
 ): FunctionScope | undefined {
   for (let at = scope; at !== undefined; at = at.outer) {
-    budget.step(0.125)
+    budget.countSteps(0.125)
     if (at.kind === 'function' && at.name === name && at.closure.parameters.length === args.length) return at
   }
   return library.get(`${name}/${args.length}`)
@@ -51,7 +51,7 @@ function applyFunction(
     const bound: Closure = { parameters: [], body: arg, scope: scope ?? noNames }
     if (!parameter.startsWith('$'))
       return bindFrom(place + 1, { kind: 'function', name: parameter, closure: bound, outer: inner })
-    runner.values(arg, input, scope, (value) => {
+    runner.emitValues(arg, input, scope, (value) => {
       const asFunction: Scope = { kind: 'function', name: parameter.slice(1), closure: bound, outer: inner }
       bindFrom(place + 1, { kind: 'variable', name: parameter.slice(1), value, outer: asFunction })
     })
@@ -67,18 +67,18 @@ function callSpecial(runner: JqRunner, call: Call, frame: JqFrame): boolean {
   if (name === 'empty' && first === undefined) return true
   if (name === 'error' && args.length <= 1) {
     if (first === undefined) throw new JqError(input, runner.budget)
-    runner.values(first, input, scope, (value) => {
+    runner.emitValues(first, input, scope, (value) => {
       throw new JqError(value, runner.budget)
     })
   } else if (name === 'path' && args.length === 1 && first !== undefined) {
-    for (const found of runner.paths(first, input, scope)) emit(found, undefined)
+    for (const found of runner.collectPaths(first, input, scope)) emit(found, undefined)
   } else if (name === 'getpath' && args.length === 1 && first !== undefined) {
-    runner.values(first, input, scope, (keys) => {
+    runner.emitValues(first, input, scope, (keys) => {
       if (!isArray(keys)) throw new RuleError('jq: getpath takes an array of keys')
       emit(getPath(input, keys, runner.budget), path && [...path, ...keys])
     })
   } else if (name === 'range' && args.length >= 1 && args.length <= 3) {
-    product(runner, args, input, scope, [], (values) => emitRange(runner, values, emit))
+    emitCombinations(runner, args, input, scope, [], (values) => emitRange(runner, values, emit))
   } else return callLoop(runner, call, frame)
   return true
 }
@@ -96,12 +96,12 @@ function callLoop(runner: JqRunner, { name, args }: Call, { input, path, scope, 
   const waiting: { readonly value: RuleValue; readonly path: JqPath | undefined }[] = [{ value: input, path }]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { value, path: at } = next
-    const holds = condition === undefined || isTruthy(runner.first(condition, value, scope) ?? null)
+    const holds = condition === undefined || isTruthy(runner.findFirst(condition, value, scope) ?? null)
     if (name === 'until' ? holds : condition === undefined || holds) emit(value, at)
     if (condition !== undefined && holds === (name === 'until')) continue
     const found: typeof waiting = []
     runner.run(update, value, at, scope, (item, itemPath) => {
-      runner.budget.create(16)
+      runner.budget.countCreated(16)
       found.push({ value: item, path: itemPath })
     })
     waiting.push(...found.toReversed())
@@ -112,13 +112,13 @@ function callLoop(runner: JqRunner, { name, args }: Call, { input, path, scope, 
 function emitRange({ budget }: JqRunner, values: readonly RuleValue[], emit: JqEmit): void {
   const numbers = values.map((value) => {
     if (isNumber(value)) return toFloat(value)
-    throw new RuleError(`jq: range takes numbers, not ${shownValue(value, budget)}`)
+    throw new RuleError(`jq: range takes numbers, not ${describeValue(value, budget)}`)
   })
   const [from, to, by] =
     numbers.length === 1 ? [0, numbers[0] ?? 0, 1] : [numbers[0] ?? 0, numbers[1] ?? 0, numbers[2] ?? 1]
   if (by === 0) return
   for (let at = from; by > 0 ? at < to : at > to; at += by) {
-    budget.step(1)
+    budget.countSteps(1)
     emit(at, undefined)
   }
 }

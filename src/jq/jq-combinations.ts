@@ -5,7 +5,7 @@ import { formatText } from './jq-formats.ts'
 import type { JqRunner } from './jq-runner.ts'
 import type { Scope } from './jq-scope.ts'
 import type { JqNode, JqPattern } from './model/jq-syntax.ts'
-import { memberOf, shownValue } from './jq-values.ts'
+import { readMember, describeValue } from './jq-values.ts'
 
 interface Building {
   readonly place: number
@@ -24,9 +24,9 @@ export function interpolate(
   const part = node.parts[place]
   if (part === undefined) return how.emit(text, undefined)
   if (typeof part === 'string') return interpolate(runner, node, { ...how, place: place + 1, text: text + part })
-  runner.values(part, how.input, how.scope, (value) => {
+  runner.emitValues(part, how.input, how.scope, (value) => {
     const shown = formatText(node.format, value, runner.budget)
-    runner.budget.create(text.length + shown.length)
+    runner.budget.countCreated(text.length + shown.length)
     interpolate(runner, node, { ...how, place: place + 1, text: text + shown })
   })
 }
@@ -40,10 +40,10 @@ export function buildObject(
   const { place, built } = how
   const member = members[place]
   if (member === undefined) return how.emit(built, undefined)
-  runner.values(member.key, how.input, how.scope, (key) => {
-    if (!isText(key)) throw new RuleError(`jq: ${shownValue(key, runner.budget)} is not a key of an object`)
-    runner.values(member.value, how.input, how.scope, (value) => {
-      runner.budget.create(8 * (place + 1))
+  runner.emitValues(member.key, how.input, how.scope, (key) => {
+    if (!isText(key)) throw new RuleError(`jq: ${describeValue(key, runner.budget)} is not a key of an object`)
+    runner.emitValues(member.value, how.input, how.scope, (value) => {
+      runner.budget.countCreated(8 * (place + 1))
       const next: MapBuilder = { ...built }
       setKey(next, stringOf(key, 'jq: a key'), value)
       buildObject(runner, members, { ...how, place: place + 1, built: next })
@@ -65,19 +65,19 @@ export function bindPattern(
     if (pattern.kind === 'array') {
       const item = pattern.items[place]
       if (item === undefined) return then(inner)
-      return bindPattern(runner, item, memberOf(value, place, runner.budget), inner, next)
+      return bindPattern(runner, item, readMember(value, place, runner.budget), inner, next)
     }
     const member = pattern.members[place]
     if (member === undefined) return then(inner)
-    runner.values(member.key, value, inner, (key) =>
-      bindPattern(runner, member.pattern, memberOf(value, key, runner.budget), inner, next),
+    runner.emitValues(member.key, value, inner, (key) =>
+      bindPattern(runner, member.pattern, readMember(value, key, runner.budget), inner, next),
     )
   }
   bindFrom(0, scope)
 }
 
 /** Emits each combination of the outputs of the arguments. */
-export function product(
+export function emitCombinations(
   runner: JqRunner,
   args: readonly JqNode[],
   input: RuleValue,
@@ -87,5 +87,7 @@ export function product(
 ): void {
   const arg = args[values.length]
   if (arg === undefined) return then(values)
-  runner.values(arg, input, scope, (value) => product(runner, args, input, scope, [...values, value], then))
+  runner.emitValues(arg, input, scope, (value) =>
+    emitCombinations(runner, args, input, scope, [...values, value], then),
+  )
 }

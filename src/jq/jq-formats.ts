@@ -12,10 +12,10 @@ import {
   stringOf,
   textFromBytes,
 } from '../values/index.ts'
-import { shownValue } from './jq-values.ts'
+import { describeValue } from './jq-values.ts'
 
 /** Returns a text unchanged, and other values as JSON. */
-export function plainText(value: RuleValue, budget: Budget): string {
+export function toPlainText(value: RuleValue, budget: Budget): string {
   return isText(value) ? stringOf(value, 'jq: a text') : encodeJson(value ?? null, budget)
 }
 
@@ -29,38 +29,38 @@ const htmlEscapes: Readonly<Record<string, string>> = {
 
 /** Returns the value in a format. Throws RuleError if the format does not exist. */
 export function formatText(format: string, value: RuleValue, budget: Budget): string {
-  const text = (): string => {
-    const plain = plainText(value, budget)
-    budget.create(3 * plain.length)
+  const renderText = (): string => {
+    const plain = toPlainText(value, budget)
+    budget.countCreated(3 * plain.length)
     return plain
   }
   switch (format) {
     case 'text':
-      return plainText(value, budget)
+      return toPlainText(value, budget)
     case 'json':
       return encodeJson(value ?? null, budget)
     case 'html':
-      return text().replaceAll(/[<>&'"]/gu, (character) => htmlEscapes[character] ?? character)
+      return renderText().replaceAll(/[<>&'"]/gu, (character) => htmlEscapes[character] ?? character)
     case 'uri':
-      return encodeURIComponent(text().toWellFormed()).replaceAll(
+      return encodeURIComponent(renderText().toWellFormed()).replaceAll(
         /[!'()*]/gu,
         (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
       )
     case 'base64':
-      return Buffer.from(bytesOf(isText(value) ? value : text())).toString('base64')
+      return Buffer.from(bytesOf(isText(value) ? value : renderText())).toString('base64')
     case 'base64d':
-      return decodeBase64(text())
+      return decodeBase64(renderText())
     case 'sh':
-      return row(value, ' ', budget, (item) =>
-        isText(item) ? `'${plainText(item, budget).replaceAll("'", String.raw`'\''`)}'` : plainText(item, budget),
+      return formatRow(value, ' ', budget, (item) =>
+        isText(item) ? `'${toPlainText(item, budget).replaceAll("'", String.raw`'\''`)}'` : toPlainText(item, budget),
       )
     case 'csv':
-      return row(value, ',', budget, (item) =>
-        isText(item) ? `"${plainText(item, budget).replaceAll('"', '""')}"` : cell(item, budget),
+      return formatRow(value, ',', budget, (item) =>
+        isText(item) ? `"${toPlainText(item, budget).replaceAll('"', '""')}"` : formatCell(item, budget),
       )
     case 'tsv':
-      return row(value, '\t', budget, (item) =>
-        isText(item) ? tabEscaped(plainText(item, budget)) : cell(item, budget),
+      return formatRow(value, '\t', budget, (item) =>
+        isText(item) ? escapeTabs(toPlainText(item, budget)) : formatCell(item, budget),
       )
     default:
       throw new RuleError(`jq: there is no format @${format}`)
@@ -73,16 +73,16 @@ function decodeBase64(text: string): string {
   return decoded
 }
 
-function row(value: RuleValue, separator: string, budget: Budget, show: (item: RuleValue) => string): string {
+function formatRow(value: RuleValue, separator: string, budget: Budget, show: (item: RuleValue) => string): string {
   const cells = (isArray(value) ? value : [value]).map(show)
-  budget.create(cells.reduce((sum, { length }) => sum + length + 1, 0))
+  budget.countCreated(cells.reduce((sum, { length }) => sum + length + 1, 0))
   return cells.join(separator)
 }
 
-function cell(value: RuleValue, budget: Budget): string {
+function formatCell(value: RuleValue, budget: Budget): string {
   if (value === null || value === undefined) return ''
-  if (isNumber(value) || typeof value === 'boolean') return plainText(value, budget)
-  throw new RuleError(`jq: ${shownValue(value, budget)} is not a cell of a table`)
+  if (isNumber(value) || typeof value === 'boolean') return toPlainText(value, budget)
+  throw new RuleError(`jq: ${describeValue(value, budget)} is not a cell of a table`)
 }
 
 const tabEscapes: Readonly<Record<string, string>> = {
@@ -92,6 +92,6 @@ const tabEscapes: Readonly<Record<string, string>> = {
   '\\': String.raw`\\`,
 }
 
-function tabEscaped(text: string): string {
+function escapeTabs(text: string): string {
   return text.replaceAll(/[\t\n\r\\]/gu, (character) => tabEscapes[character] ?? character)
 }

@@ -1,6 +1,6 @@
 // Functions of jq that are written in jq.
 
-import { defined, type JqLibrary } from './jq-scope.ts'
+import { createFunctionScope, type JqLibrary } from './jq-scope.ts'
 import { parseJqLibrary } from './parse/parse-jq.ts'
 
 const library = String.raw`
@@ -74,9 +74,9 @@ def debug: .;
 let functions: JqLibrary | undefined
 
 /** Made with the first program. */
-export function jqLibrary(): JqLibrary {
+export function loadJqLibrary(): JqLibrary {
   functions ??= new Map(
-    parseJqLibrary(library).map((one) => [`${one.name}/${one.parameters.length}`, defined(one, undefined)]),
+    parseJqLibrary(library).map((one) => [`${one.name}/${one.parameters.length}`, createFunctionScope(one, undefined)]),
   )
   return functions
 }

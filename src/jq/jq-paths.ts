@@ -13,7 +13,7 @@ import {
   stringOf,
   toFloat,
 } from '../values/index.ts'
-import { memberOf, orderOf, shownValue, sliceOf } from './jq-values.ts'
+import { readMember, compareValues, describeValue, readSlice } from './jq-values.ts'
 
 export type JqPath = readonly RuleValue[]
 
@@ -21,29 +21,29 @@ export type JqPath = readonly RuleValue[]
 const maxPadding = 100_000
 
 /** The path of a member; undefined: the value has none. */
-export function behind(path: JqPath | undefined, key: RuleValue): JqPath | undefined {
+export function appendKey(path: JqPath | undefined, key: RuleValue): JqPath | undefined {
   return path && [...path, key]
 }
 
 export function getPath(value: RuleValue, path: JqPath, budget: Budget): RuleValue {
   let found = value
   for (const key of path)
-    found = found === null ? null : isMap(key) ? slice(found, key, budget) : memberOf(found, key, budget)
+    found = found === null ? null : isMap(key) ? readPathSlice(found, key, budget) : readMember(found, key, budget)
   return found
 }
 
-function slice(value: RuleValue, key: RuleValue, budget: Budget): RuleValue {
-  return isMap(key) ? sliceOf(value, key['start'], key['end'], budget) : null
+function readPathSlice(value: RuleValue, key: RuleValue, budget: Budget): RuleValue {
+  return isMap(key) ? readSlice(value, key['start'], key['end'], budget) : null
 }
 
 export function setPath(value: RuleValue, path: JqPath, next: RuleValue, budget: Budget): RuleValue {
   const [key, ...rest] = path
   if (path.length === 0) return next
-  budget.step(1)
+  budget.countSteps(1)
   if (isText(key)) return setMember(value, stringOf(key, 'jq: a key'), { rest, next, budget })
   if (isNumber(key)) return setElement(value, Math.floor(toFloat(key)), { rest, next, budget })
   if (isMap(key)) return setSlice(value, key, { rest, next, budget })
-  throw new RuleError(`jq: ${shownValue(key, budget)} is not a key of a path`)
+  throw new RuleError(`jq: ${describeValue(key, budget)} is not a key of a path`)
 }
 
 interface Setting {
@@ -54,36 +54,40 @@ interface Setting {
 
 function setMember(value: RuleValue, key: string, { rest, next, budget }: Setting): RuleValue {
   if (value !== null && !isMap(value))
-    throw new RuleError(`jq: ${shownValue(value, budget)} has no member ${JSON.stringify(key)}`)
+    throw new RuleError(`jq: ${describeValue(value, budget)} has no member ${JSON.stringify(key)}`)
   const copy: MapBuilder = { ...value }
-  budget.create(8 * (Object.keys(copy).length + 1))
-  setKey(copy, key, setPath(value === null ? null : memberOf(value, key, budget), rest, next, budget))
+  budget.countCreated(8 * (Object.keys(copy).length + 1))
+  setKey(copy, key, setPath(value === null ? null : readMember(value, key, budget), rest, next, budget))
   return copy
 }
 
 function setElement(value: RuleValue, index: number, { rest, next, budget }: Setting): RuleValue {
-  if (value !== null && !isArray(value)) throw new RuleError(`jq: ${shownValue(value, budget)} has no element ${index}`)
+  if (value !== null && !isArray(value))
+    throw new RuleError(`jq: ${describeValue(value, budget)} has no element ${index}`)
   const copy: RuleValue[] = value === null ? [] : [...value]
   const at = index < 0 ? copy.length + index : index
   if (at < 0) throw new RuleError(`jq: there is no element ${index}`)
   if (at - copy.length > maxPadding) throw new RuleError(`jq: element ${index} is too far after the end`)
-  budget.create(8 * Math.max(copy.length, at + 1))
+  budget.countCreated(8 * Math.max(copy.length, at + 1))
   while (copy.length < at) copy.push(null)
   copy[at] = setPath(copy[at] ?? null, rest, next, budget)
   return copy
 }
 
 function setSlice(value: RuleValue, key: RuleValue, { rest, next, budget }: Setting): RuleValue {
-  const replaced = setPath(slice(value, key, budget), rest, next, budget)
+  const replaced = setPath(readPathSlice(value, key, budget), rest, next, budget)
   if ((value !== null && !isArray(value)) || !isArray(replaced) || !isMap(key))
     throw new RuleError('jq: a slice of an array is replaced by an array')
   const whole = value ?? []
-  const [start, end] = [boundOf(key['start'], whole.length, 0), boundOf(key['end'], whole.length, whole.length)]
-  budget.create(8 * (whole.length + replaced.length))
+  const [start, end] = [
+    resolveBound(key['start'], whole.length, 0),
+    resolveBound(key['end'], whole.length, whole.length),
+  ]
+  budget.countCreated(8 * (whole.length + replaced.length))
   return [...whole.slice(0, start), ...replaced, ...whole.slice(Math.max(start, end))]
 }
 
-function boundOf(position: RuleValue, length: number, otherwise: number): number {
+function resolveBound(position: RuleValue, length: number, otherwise: number): number {
   if (!isNumber(position)) return otherwise
   const at = Math.floor(toFloat(position))
   return at < 0 ? Math.max(0, length + at) : Math.min(at, length)
@@ -91,7 +95,7 @@ function boundOf(position: RuleValue, length: number, otherwise: number): number
 
 /** Deletes the last paths first, so that the positions of the other paths stay valid. */
 export function deletePaths(value: RuleValue, paths: readonly JqPath[], budget: Budget): RuleValue {
-  const sorted = [...paths].toSorted((one, other) => orderOf(other, one, budget))
+  const sorted = [...paths].toSorted((one, other) => compareValues(other, one, budget))
   let result = value
   for (const path of sorted) result = deletePath(result, path, budget)
   return result
@@ -100,18 +104,19 @@ export function deletePaths(value: RuleValue, paths: readonly JqPath[], budget: 
 function deletePath(value: RuleValue, path: JqPath, budget: Budget): RuleValue {
   const [key, ...rest] = path
   if (path.length === 0 || value === null) return null
-  budget.step(1)
+  budget.countSteps(1)
   if (rest.length > 0) {
-    const member = isMap(key) ? slice(value, key, budget) : memberOf(value, key, budget)
+    const member = isMap(key) ? readPathSlice(value, key, budget) : readMember(value, key, budget)
     return member === null ? value : setPath(value, [key], deletePath(member, rest, budget), budget)
   }
   if (isMap(value) && isText(key)) {
     const { [stringOf(key, 'jq: a key')]: _gone, ...others } = value
     return others
   }
-  if (!isArray(value)) throw new RuleError(`jq: nothing can be deleted from ${shownValue(value, budget)}`)
+  if (!isArray(value)) throw new RuleError(`jq: nothing can be deleted from ${describeValue(value, budget)}`)
   if (isMap(key)) return setPath(value, [key], [], budget)
-  if (!isNumber(key)) throw new RuleError(`jq: ${shownValue(value, budget)} has no member ${shownValue(key, budget)}`)
+  if (!isNumber(key))
+    throw new RuleError(`jq: ${describeValue(value, budget)} has no member ${describeValue(key, budget)}`)
   const index = Math.floor(toFloat(key))
   const at = index < 0 ? value.length + index : index
   return value.filter((_item, place) => place !== at)

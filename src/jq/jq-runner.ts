@@ -19,7 +19,7 @@ export interface JqRunner {
   readonly budget: Budget
   readonly library: JqLibrary
   run(node: JqNode, input: RuleValue, path: JqPath | undefined, scope: Scope | undefined, emit: JqEmit): void
-  values(node: JqNode, input: RuleValue, scope: Scope | undefined, emit: (value: RuleValue) => void): void
-  first(filter: JqNode, input: RuleValue, scope: Scope | undefined): RuleValue
-  paths(node: JqNode, input: RuleValue, scope: Scope | undefined): JqPath[]
+  emitValues(node: JqNode, input: RuleValue, scope: Scope | undefined, emit: (value: RuleValue) => void): void
+  findFirst(filter: JqNode, input: RuleValue, scope: Scope | undefined): RuleValue
+  collectPaths(node: JqNode, input: RuleValue, scope: Scope | undefined): JqPath[]
 }

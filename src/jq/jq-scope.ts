@@ -55,12 +55,12 @@ export class Passing {
 export const noNames: Scope = { kind: 'label', name: '', outer: undefined }
 
 /** Returns the scope of a function. The function can use itself and what was defined before it. */
-export function defined({ name, parameters, body }: JqFunction, outer: Scope | undefined): FunctionScope {
+export function createFunctionScope({ name, parameters, body }: JqFunction, outer: Scope | undefined): FunctionScope {
   return { kind: 'function', name, closure: { parameters, body, scope: undefined }, outer }
 }
 
 /** Returns the label with this name. Throws RuleError if there is none. */
-export function labelOf(name: string, scope: Scope | undefined): Scope {
+export function findLabel(name: string, scope: Scope | undefined): Scope {
   for (let at = scope; at !== undefined; at = at.outer) if (at.kind === 'label' && at.name === name) return at
   throw new RuleError(`jq: $*label-${name} is not defined`)
 }

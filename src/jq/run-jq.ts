@@ -3,7 +3,7 @@
 import { type Budget, limitError, RuleError, type RuleValue } from '../values/index.ts'
 import { maxJqDepth } from './model/jq-limits.ts'
 import { JqEvaluation } from './evaluate-jq.ts'
-import { jqLibrary } from './jq-library.ts'
+import { loadJqLibrary } from './jq-library.ts'
 import type { JqNode } from './model/jq-syntax.ts'
 import { parseJq } from './parse/parse-jq.ts'
 
@@ -18,7 +18,7 @@ export function compileJq(program: string): JqProgram {
 /** Returns all outputs of the program. Throws RuleError. */
 export function runJq(program: JqProgram, input: RuleValue, budget: Budget): RuleValue[] {
   try {
-    return new JqEvaluation(budget, jqLibrary()).collect(program, input, undefined)
+    return new JqEvaluation(budget, loadJqLibrary()).collect(program, input, undefined)
   } catch (error) {
     if (error instanceof RuleError) throw error
     // If the rule itself is deeply nested, the stack overflows before the limit of the depth is reached.

@@ -69,7 +69,7 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
     this.#streams.clear()
     for (const acceptor of sockets) acceptor.destroy()
     const error = new Error(`shard ${this.#dependencies.peer}, which has the socket, failed`)
-    for (const stream of streams) stream.noteClosed(error)
+    for (const stream of streams) stream.handleClosed(error)
   }
 
   // On the shard with the socket.
@@ -97,7 +97,7 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
     if (this.#sockets.has(relay) && !this.#isClosed) this.#records.writeNumber(recordKinds.relayDrained, relay)
   }
 
-  relayedClientChanged(relay: number, gatewayClient: GatewayClientTraits): void {
+  relayClientChange(relay: number, gatewayClient: GatewayClientTraits): void {
     if (!this.#sockets.has(relay) || this.#isClosed) return
     this.#records.writeClone(recordKinds.relayedClient, { relay, gatewayClient: copyTraits(gatewayClient) })
   }
@@ -140,11 +140,11 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
       case recordKinds.relayData:
         return this.#getStream(reader.uint32()).receive(reader.rest())
       case recordKinds.relaySent:
-        return this.#getStream(reader.uint32()).noteSent(reader.uint32())
+        return this.#getStream(reader.uint32()).handleSent(reader.uint32())
       case recordKinds.relayPeerEnd:
-        return this.#getStream(reader.uint32()).notePeerEnd()
+        return this.#getStream(reader.uint32()).handlePeerEnd()
       case recordKinds.relayDrained:
-        return this.#getStream(reader.uint32()).noteDrained()
+        return this.#getStream(reader.uint32()).handleDrained()
       // The socket may be closed, if the peer has not received `relayClosed` yet.
       case recordKinds.relayWrite:
         this.chunks++
@@ -175,12 +175,12 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
   }
 
   #changeRelayed({ relay, gatewayClient }: { relay: number; gatewayClient: GatewayClientTraits }): void {
-    this.#getStream(relay).noteGatewayClient(gatewayClient)
+    this.#getStream(relay).updateGatewayClient(gatewayClient)
   }
 
   #closeRelayed({ relay, error }: { relay: number; error: string | undefined }): void {
     const stream = this.#getStream(relay)
     this.#streams.delete(relay)
-    stream.noteClosed(error === undefined ? undefined : new Error(error))
+    stream.handleClosed(error === undefined ? undefined : new Error(error))
   }
 }

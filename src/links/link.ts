@@ -29,20 +29,20 @@ const minCreditBytes = congestedFromBytes / 8
 
 export interface LinkDependencies {
   readonly topics: TopicTable
-  notePeerMessage(link: Link, message: PeerMessage): void
+  onPeerMessage(link: Link, message: PeerMessage): void
   /** A plain message (`PeerSender.sendPlain`), in either encoding. */
-  notePlainMessage(link: Link, message: Message): void
+  onPlainMessage(link: Link, message: Message): void
   /** Called for a client whose socket the peer has. The data that it has sent so far follows with the next `readNext`. */
-  noteRelayed(link: Link, stream: RelayedStream, origin: RelayOrigin): void
-  noteCongested(link: Link, isCongested: boolean): void
+  onRelayedConnection(link: Link, stream: RelayedStream, origin: RelayOrigin): void
+  onCongestionChange(link: Link, isCongested: boolean): void
   /** Called when records were received: call `readNext` until it returns false. */
-  noteInput(link: Link): void
+  onInput(link: Link): void
   /** Called when data waits for `flush`, once until `flush`. */
-  noteDirty(link: Link): void
+  onFlushNeeded(link: Link): void
   /** Called when the peer stops: it sends nothing more, except for relays. */
-  noteFinalNotice(link: Link): void
+  onFinalNotice(link: Link): void
   /** Called when the peer has ended, all its records are handled, and its relays have ended. This is the last call of the link. */
-  noteClosed(link: Link): void
+  onClosed(link: Link): void
 }
 
 export class Link implements PeerSender {
@@ -81,15 +81,15 @@ export class Link implements PeerSender {
       peer,
       records: this.#records,
       isCongested: () => this.isCongested,
-      noteRelayed: (stream, origin) => dependencies.noteRelayed(this, stream, origin),
+      noteRelayed: (stream, origin) => dependencies.onRelayedConnection(this, stream, origin),
     })
     port.onBuffer = (buffer) => {
       this.#inbox.push(buffer)
-      dependencies.noteInput(this)
+      dependencies.onInput(this)
     }
     port.onClose = () => {
       this.#portIsClosed = true
-      dependencies.noteInput(this)
+      dependencies.onInput(this)
     }
   }
 
@@ -111,7 +111,7 @@ export class Link implements PeerSender {
     writePeerMessage(this.#writer, this.#publishWriter, message)
   }
 
-  /** Does the same as `send` with the result of `plainPublish`. */
+  /** Does the same as `send` with the result of `createPlainPublish`. */
   sendPlain(message: Message): void {
     this.#markDirty()
     this.#publishWriter.sendPlain(message)
@@ -172,23 +172,23 @@ export class Link implements PeerSender {
         this.#isInRun = true
         return void this.#readFromRun()
       case recordKinds.publishSingle:
-        return this.#dependencies.notePeerMessage(this, this.#publishReader.single())
+        return this.#dependencies.onPeerMessage(this, this.#publishReader.readSingle())
       case recordKinds.committed:
-        return this.#dependencies.notePeerMessage(this, readCommitted(this.#reader))
+        return this.#dependencies.onPeerMessage(this, readCommitted(this.#reader))
       case recordKinds.clone:
-        return this.#dependencies.notePeerMessage(this, readPeerMessage(this.#reader))
+        return this.#dependencies.onPeerMessage(this, readPeerMessage(this.#reader))
       case recordKinds.retainedResponse:
         this.#retainedResponse = new PartialRetainedResponse(this.#reader)
         return this.#reportIfComplete(this.#retainedResponse)
       case recordKinds.retainedMessage:
         assert(this.#retainedResponse !== undefined, 'a retained message was received that belongs to no response')
-        this.#retainedResponse.add(this.#publishReader.message().message)
+        this.#retainedResponse.add(this.#publishReader.readMessage().message)
         return this.#reportIfComplete(this.#retainedResponse)
       case recordKinds.credit:
         this.#confirmedBytes += this.#reader.uint32()
         return this.#updateCongestion()
       case recordKinds.shutdown:
-        return this.#dependencies.noteFinalNotice(this)
+        return this.#dependencies.onFinalNotice(this)
       default:
         return this.#relays.read(kind, this.#reader)
     }
@@ -198,15 +198,15 @@ export class Link implements PeerSender {
     const reader = this.#publishReader
     const message = reader.next()
     if (this.#reader.at === this.#reader.recordEnd) this.#isInRun = false
-    if (reader.isPlain) this.#dependencies.notePlainMessage(this, message)
-    else this.#dependencies.notePeerMessage(this, reader.asPublish(message))
+    if (reader.isPlain) this.#dependencies.onPlainMessage(this, message)
+    else this.#dependencies.onPeerMessage(this, reader.toPublish(message))
     return true
   }
 
   #reportIfComplete(found: PartialRetainedResponse): void {
     if (!found.isComplete) return
     this.#retainedResponse = undefined
-    this.#dependencies.notePeerMessage(this, found.read())
+    this.#dependencies.onPeerMessage(this, found.read())
   }
 
   /** Returns false if there is no link buffer to open. */
@@ -240,20 +240,20 @@ export class Link implements PeerSender {
     if (this.isCongested ? waitingBytes > relievedAtBytes : waitingBytes <= congestedFromBytes) return
     this.isCongested = !this.isCongested
     if (!this.isCongested) this.#relays.resume()
-    this.#dependencies.noteCongested(this, this.isCongested)
+    this.#dependencies.onCongestionChange(this, this.isCongested)
   }
 
   /** The peer has ended. */
   #finish(): void {
     this.#isClosed = true
     this.#relays.finish()
-    this.#dependencies.noteClosed(this)
+    this.#dependencies.onClosed(this)
   }
 
   #markDirty(): void {
     if (this.#isDirty) return
     this.#isDirty = true
-    this.#dependencies.noteDirty(this)
+    this.#dependencies.onFlushNeeded(this)
   }
 }
 

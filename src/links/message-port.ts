@@ -14,7 +14,7 @@ class MessagePortEnd implements LinkPort {
 
   constructor(port: MessagePort) {
     this.#port = port
-    port.on('close', () => this.#noteClosed())
+    port.on('close', () => this.#handleClosed())
   }
 
   get onBuffer(): (buffer: ArrayBuffer) => void {
@@ -41,10 +41,10 @@ class MessagePortEnd implements LinkPort {
    */
   close(): void {
     this.#port.close()
-    setImmediate(() => this.#noteClosed())
+    setImmediate(() => this.#handleClosed())
   }
 
-  #noteClosed(): void {
+  #handleClosed(): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#onBuffer = ignore
@@ -53,6 +53,6 @@ class MessagePortEnd implements LinkPort {
 }
 
 /** Returns the end of a link over `port`. It calls `onBuffer` from the turn of the event loop after the one in which it was set. */
-export function linkPortOver(port: MessagePort): LinkPort {
+export function createLinkPort(port: MessagePort): LinkPort {
   return new MessagePortEnd(port)
 }

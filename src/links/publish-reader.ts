@@ -1,7 +1,7 @@
 // Reads messages from a link buffer, see publish-writer.ts. Their frames are not copied: a forwarded message is copied once
 // more, from the link buffer into the buffer of its receiver.
 
-import { Message, messageFromPublish, never, type PeerPublish } from '../core/index.ts'
+import { Message, createMessageFromPublish, never, type PeerPublish } from '../core/index.ts'
 import {
   assert,
   failedAssertion,
@@ -74,7 +74,7 @@ export class PublishReader implements PublishContext {
   }
 
   /** Returns a message of a run with the flags of the run. */
-  asPublish(message: Message): PeerPublish {
+  toPublish(message: Message): PeerPublish {
     const flags = this.#flags
     return {
       kind: 'publish',
@@ -90,8 +90,8 @@ export class PublishReader implements PublishContext {
   }
 
   /** Reads the record of a single message. */
-  single(): PeerPublish {
-    const { flags, more, message } = this.message()
+  readSingle(): PeerPublish {
+    const { flags, more, message } = this.readMessage()
     return {
       kind: 'publish',
       message,
@@ -107,7 +107,7 @@ export class PublishReader implements PublishContext {
   }
 
   /** Reads a record of `PublishWriter.writeMessage`. */
-  message(): SingleMessage {
+  readMessage(): SingleMessage {
     const reader = this.#reader
     const flags = this.#readSource()
     this.version = (flags & publishFlags.hasProperties) === 0 ? 4 : 5
@@ -128,7 +128,7 @@ export class PublishReader implements PublishContext {
     const { chunk, at: frameStart } = this.#reader
     const bodyStart = this.#beginFrame()
     const packet = readPublish(this, chunk, frameStart, bodyStart, this.#reader.at)
-    return new Message(topicOf(packet), {
+    return new Message(requireTopic(packet), {
       qos: packet.qos,
       retain: packet.retain,
       properties: packet.properties,
@@ -174,7 +174,7 @@ export class PublishReader implements PublishContext {
   #readWithProperties(frameStart: number, bodyStart: number): Message {
     const { chunk, at: frameEnd } = this.#reader
     const packet = readPublish(this, chunk, frameStart, bodyStart, frameEnd)
-    return messageFromPublish(packet, topicOf(packet), {
+    return createMessageFromPublish(packet, requireTopic(packet), {
       publisher: this.#publisher,
       version: this.version,
       nowMs: this.#publishedAtMs,
@@ -212,7 +212,7 @@ export class PublishReader implements PublishContext {
   }
 }
 
-function topicOf(packet: PublishPacket): Topic {
+function requireTopic(packet: PublishPacket): Topic {
   assert(packet.topic !== undefined, 'a frame without a topic has come from a peer')
   return packet.topic
 }

@@ -63,11 +63,11 @@ export class PublishWriter {
   /** Writes a message of the core. Its bytes must not be reused before `endRun`. */
   publish(publish: PeerPublish): void {
     const { message } = publish
-    if (hasNoDetails(publish) && isAllFrame(message)) this.#addToRun(message, flagsOf(publish))
+    if (hasNoDetails(publish) && isAllFrame(message)) this.#addToRun(message, encodeFlags(publish))
     else this.#publishSingle(publish)
   }
 
-  /** Does the same as `publish` with the result of `plainPublish`. */
+  /** Does the same as `publish` with the result of `createPlainPublish`. */
   sendPlain(message: Message): void {
     this.endRun()
     this.writeMessage(recordKinds.publishSingle, message, { flags: plainFlags, details: undefined })
@@ -133,7 +133,7 @@ export class PublishWriter {
     this.endRun()
     const { exactlyOnce, groups, tried, isRepeat, remaining } = publish
     const details = hasNoDetails(publish) ? undefined : { exactlyOnce, groups, tried, isRepeat, remaining }
-    this.writeMessage(recordKinds.publishSingle, publish.message, { flags: flagsOf(publish), details })
+    this.writeMessage(recordKinds.publishSingle, publish.message, { flags: encodeFlags(publish), details })
   }
 
   /** Writes one message as a record. Call `endRun` first. */
@@ -142,9 +142,9 @@ export class PublishWriter {
     message: Message,
     { flags, details }: { flags: number; details: PublishDetails | undefined },
   ): void {
-    const detailsText = textOfDetails(message, details)
+    const detailsText = encodeDetails(message, details)
     const isFrame = message.frameShape !== 0
-    const fields = isFrame ? undefined : fieldsOf(message)
+    const fields = isFrame ? undefined : toPublishFields(message)
     const frameBytes = fields === undefined ? message.frameEnd - message.frameStart : measurePublish(fields, 5)
     const detailsBytes = detailsText === undefined ? 0 : 4 + Buffer.byteLength(detailsText)
     const hasExpiry = message.expiresAtMs !== never
@@ -187,7 +187,7 @@ function hasNoDetails({ groups, isRepeat, exactlyOnce, remaining }: PeerPublish)
 }
 
 /** Returns the details as JSON; undefined if there are none. */
-function textOfDetails(message: Message, details: PublishDetails | undefined): string | undefined {
+function encodeDetails(message: Message, details: PublishDetails | undefined): string | undefined {
   const { publisherUsername, isByOwnRight, publisherMountpoint } = message
   const isPlain = publisherUsername === undefined && !isByOwnRight && publisherMountpoint === ''
   if (details === undefined && isPlain) return undefined
@@ -195,7 +195,7 @@ function textOfDetails(message: Message, details: PublishDetails | undefined): s
   return JSON.stringify(text)
 }
 
-function flagsOf({ hasSubscribers, isRetained, isAwaited }: PeerPublish): number {
+function encodeFlags({ hasSubscribers, isRetained, isAwaited }: PeerPublish): number {
   return (
     (hasSubscribers ? publishFlags.isForSubscribers : 0) |
     (isRetained ? publishFlags.isToBeRetained : 0) |
@@ -204,7 +204,7 @@ function flagsOf({ hasSubscribers, isRetained, isAwaited }: PeerPublish): number
 }
 
 /** Returns the fields of a message without a frame. It is encoded as MQTT 5.0, which has all properties. */
-function fieldsOf(message: Message): PublishFields {
+function toPublishFields(message: Message): PublishFields {
   return {
     topic: message.topic,
     topicIsOmitted: false,

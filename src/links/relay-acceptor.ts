@@ -13,7 +13,7 @@ export interface RelayAcceptorLink {
   relayClosed(relay: number, error: Error | undefined): void
   relayPeerEnd(relay: number): void
   relayDrained(relay: number): void
-  relayedClientChanged(relay: number, gatewayClient: GatewayClientTraits): void
+  relayClientChange(relay: number, gatewayClient: GatewayClientTraits): void
   /** Calls `resume` when the link is not congested any more. */
   waitForSpace(acceptor: RelayAcceptor): void
 }
@@ -32,7 +32,7 @@ export class RelayAcceptor implements PeerEndReceiver {
   #writesInProgress: number
   /** Bytes that were written to the socket since the last report. */
   #unreportedSentBytes: number
-  readonly #sent: () => void
+  readonly #onSent: () => void
 
   /** `uncreditedBytes`: bytes of the client that the other shard has received and not reported as read. */
   constructor(link: RelayAcceptorLink, relay: number, stream: ByteStream, uncreditedBytes: number) {
@@ -44,13 +44,12 @@ export class RelayAcceptor implements PeerEndReceiver {
     this.#waitsForSpace = false
     this.#writesInProgress = 0
     this.#unreportedSentBytes = 0
-    this.#sent = () => this.#noteSent()
+    this.#onSent = () => this.#handleSent()
     stream.onData = (chunk) => this.#forward(chunk)
     stream.onClose = (error) => link.relayClosed(relay, error)
     stream.peerEndReceiver = this
     const { gatewayClient } = stream
-    if (gatewayClient !== undefined)
-      stream.onGatewayClientChange = () => link.relayedClientChanged(relay, gatewayClient)
+    if (gatewayClient !== undefined) stream.onGatewayClientChange = () => link.relayClientChange(relay, gatewayClient)
   }
 
   write(bytes: Buffer): void {
@@ -59,7 +58,7 @@ export class RelayAcceptor implements PeerEndReceiver {
     const own = this.#writesInProgress === 0 || bytes.length >= linkBufferBytes ? bytes : Buffer.from(bytes)
     this.#writesInProgress++
     this.#unreportedSentBytes += bytes.length
-    this.#stream.write(own, this.#sent)
+    this.#stream.write(own, this.#onSent)
   }
 
   addCredit(bytes: number): void {
@@ -87,11 +86,11 @@ export class RelayAcceptor implements PeerEndReceiver {
 
   /** Reports to the other shard when everything is sent to it that has arrived from the client by now. */
   drain(): void {
-    if (this.#stream.whenDrained === undefined) this.#link.relayDrained(this.#relay)
-    else this.#stream.whenDrained(() => this.#link.relayDrained(this.#relay))
+    if (this.#stream.waitUntilDrained === undefined) this.#link.relayDrained(this.#relay)
+    else this.#stream.waitUntilDrained(() => this.#link.relayDrained(this.#relay))
   }
 
-  #noteSent(): void {
+  #handleSent(): void {
     this.#writesInProgress--
     if (this.#writesInProgress > 0 || this.#unreportedSentBytes < minReportedBytes) return
     this.#link.relaySent(this.#relay, this.#unreportedSentBytes)

@@ -61,7 +61,7 @@ export class RelayedStream implements ByteStream {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly credentials: StreamCredentials | undefined
-  /** A copy of the properties that the gateway has. `noteGatewayClient` updates it. */
+  /** A copy of the properties that the gateway has. `updateGatewayClient` updates it. */
   readonly gatewayClient: GatewayClientTraits | undefined
   onData: (chunk: Buffer) => void
   onClose: (error?: Error) => void
@@ -78,7 +78,7 @@ export class RelayedStream implements ByteStream {
   #uncreditedBytes: number
   /** The client has ended its direction, which was not passed on yet. */
   #hasUnreportedEnd: boolean
-  /** Callbacks of `whenDrained`; undefined: none. */
+  /** Callbacks of `waitUntilDrained`; undefined: none. */
   #drains: (() => void)[] | undefined
   /** The other shard has sent everything that these callbacks wait for. */
   #isDrained: boolean
@@ -145,36 +145,36 @@ export class RelayedStream implements ByteStream {
   }
 
   /** Called when the other shard has sent this number of written bytes to the client. */
-  noteSent(bytes: number): void {
+  handleSent(bytes: number): void {
     this.#unsentBytes -= bytes
     if (this.#unsentBytes <= maxUnconfirmedBytes) this.#endWrites()
   }
 
   /** The client has ended its direction. What it sent before may be unread. */
-  notePeerEnd(): void {
+  handlePeerEnd(): void {
     if (this.#state !== 'open') return
     this.#hasUnreportedEnd = true
     if (!this.#isPaused && this.#unread.length === 0) this.#reportPeerEnd()
   }
 
-  whenDrained(done: () => void): void {
+  waitUntilDrained(done: () => void): void {
     if (this.#state !== 'open') return void setImmediate(done)
     if (this.#drains === undefined) this.#link.relayDrain(this.#relay)
     this.#drains ??= []
     this.#drains.push(done)
   }
 
-  noteDrained(): void {
+  handleDrained(): void {
     this.#isDrained = true
     if (!this.#isPaused && this.#unread.length === 0) this.#endDrains()
   }
 
-  noteGatewayClient(changed: GatewayClientTraits): void {
+  updateGatewayClient(changed: GatewayClientTraits): void {
     if (this.gatewayClient !== undefined) Object.assign(this.gatewayClient, changed)
   }
 
   /** Called when the socket has closed, or its shard has failed. */
-  noteClosed(error: Error | undefined): void {
+  handleClosed(error: Error | undefined): void {
     if (this.#state === 'closed' || this.#state === 'peer-closed') return
     const isOpen = this.#state === 'open'
     if (isOpen) this.#state = 'peer-closed'

@@ -52,15 +52,17 @@ export function isAudited({ endpoint: { audit, method, access } }: AuditedReques
 }
 
 /** `result`: returned or thrown by the handler. */
-export function auditEntryOf(request: AuditedRequest, result: unknown): AuditEntry {
+export function toAuditEntry(request: AuditedRequest, result: unknown): AuditEntry {
   const { name, endpoint, caller, namespace = null, url, atMs } = request
-  const sent = sentFields(request)
+  const sent = readSentFields(request)
   // A login has no authenticated caller.
   const { callerIsNamedIn } = endpoint
   const named =
     callerIsNamedIn === undefined || caller.by !== 'nobody' ? undefined : { body: sent, reply: result }[callerIsNamedIn]
   const who =
-    named !== undefined ? { name: shortenText(nameIn(named)), by: 'account' } : { name: caller.name, by: caller.by }
+    named !== undefined
+      ? { name: shortenText(findUserName(named)), by: 'account' }
+      : { name: caller.name, by: caller.by }
   return {
     atMs,
     ...who,
@@ -72,7 +74,7 @@ export function auditEntryOf(request: AuditedRequest, result: unknown): AuditEnt
     method: endpoint.method,
     path: shortenText(url.split('?')[0] ?? ''),
     request: maskSecrets(sent),
-    ...outcomeOf(result),
+    ...toAuditOutcome(result),
     tookMs: Date.now() - atMs,
   }
 }
@@ -80,7 +82,7 @@ export function auditEntryOf(request: AuditedRequest, result: unknown): AuditEnt
 const successStatus = 200
 const internalErrorStatus = 500
 
-function outcomeOf(result: unknown): Pick<AuditEntry, 'status' | 'code' | 'outcome' | 'message'> {
+function toAuditOutcome(result: unknown): Pick<AuditEntry, 'status' | 'code' | 'outcome' | 'message'> {
   if (result instanceof ApiError) {
     const { status, code, message } = result
     const outcome = status >= internalErrorStatus ? 'failed' : 'refused'
@@ -92,7 +94,7 @@ function outcomeOf(result: unknown): Pick<AuditEntry, 'status' | 'code' | 'outco
 }
 
 /** Text bodies are not logged: a whole configuration contains secrets without keys of their own. */
-function sentFields({ endpoint: { body: wanted }, body }: AuditedRequest): unknown {
+function readSentFields({ endpoint: { body: wanted }, body }: AuditedRequest): unknown {
   if (!Buffer.isBuffer(body) || body.length === 0) return null
   if (typeof wanted !== 'object' || body.length > maxReadBytes) return { bytes: body.length }
   try {
@@ -102,7 +104,7 @@ function sentFields({ endpoint: { body: wanted }, body }: AuditedRequest): unkno
   }
 }
 
-function nameIn(sent: unknown): string {
+function findUserName(sent: unknown): string {
   const { username } = (sent ?? {}) as { readonly username?: unknown }
   return typeof username === 'string' ? username : ''
 }

@@ -1,7 +1,7 @@
 // The endpoints of the contract: each request gets the result of the handler of the same name. Changes are in the audit log.
 
 import { type Endpoint, urlsOf } from '../contract/index.ts'
-import { type AuditedRequest, auditEntryOf, isAudited } from './audited-request.ts'
+import { type AuditedRequest, toAuditEntry, isAudited } from './audited-request.ts'
 import { authorizeCaller } from './auth/authorization.ts'
 import { ApiError, refuse } from './http/api-error.ts'
 import type { Handler } from './http/handler.ts'
@@ -9,7 +9,7 @@ import { JsonText } from './http/json-text.ts'
 import { longRequestTimeoutMs } from './http/limits.ts'
 import { drainBody, readUpload } from './http/multipart.ts'
 import { readRequest, RequestShapes } from './http/read-request.ts'
-import { NamespacedHandlers, namespaceOfRequest } from './namespaced-handlers.ts'
+import { NamespacedHandlers, resolveRequestNamespace } from './namespaced-handlers.ts'
 import type { FastifyReply, FastifyRequest } from './fastify-library.ts'
 import { replyWithError } from './reply-with-error.ts'
 import type { AuditTrail, RequestState, ServerContext } from './server-context.ts'
@@ -18,24 +18,25 @@ import type { AuditTrail, RequestState, ServerContext } from './server-context.t
 const pageSecurityPolicy = "frame-ancestors 'none'"
 
 export function addEndpointRoutes(
-  { server, options, publicResponses, current }: ServerContext,
+  { server, options, publicResponses, readSettings: current }: ServerContext,
   states: WeakMap<FastifyRequest, RequestState>,
 ): void {
   const { audit } = options
   const handlers = new NamespacedHandlers(options.handlersFor, () => current().authenticator)
   for (const [name, endpoint] of Object.entries(options.endpoints)) {
-    const shapes = shapesOf(endpoint)
+    const shapes = compileShapes(endpoint)
     const { method, access, body } = endpoint
-    const handle = (namespace: string | undefined): Handler<Endpoint> | undefined => handlers.of(namespace)[name]
+    const handle = (namespace: string | undefined): Handler<Endpoint> | undefined =>
+      handlers.selectHandlers(namespace)[name]
     const encode = <Body>(made: Body): Body | Buffer => (access === 'open' ? publicResponses.encode(made) : made)
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const state = states.get(request)
       if (state === undefined)
         return replyWithError(reply, refuse('emptyCredentials', 'the request is not authenticated'))
       const { caller } = state
-      const work = (): Promise<unknown> =>
-        resultOf(request, state, { shapes, handle, maxUploadBytes: current().maxUploadBytes })
-      const result = await whileWorking(state, () => audited({ name, endpoint, caller, request, audit }, work))
+      const run = (): Promise<unknown> =>
+        runEndpoint(request, state, { shapes, handle, maxUploadBytes: current().maxUploadBytes })
+      const result = await runWhileHandled(state, () => runAudited({ name, endpoint, caller, request, audit }, run))
       if (result instanceof ApiError && result.guessedAccount !== undefined) {
         // While it is delayed, it does not count as a request in progress.
         state.ticket?.release()
@@ -60,7 +61,7 @@ export function addEndpointRoutes(
 const knownShapes = new WeakMap<Endpoint, RequestShapes>()
 
 /** Returns the checks of an endpoint, which are compiled once for all servers of this process. */
-function shapesOf(endpoint: Endpoint): RequestShapes {
+function compileShapes(endpoint: Endpoint): RequestShapes {
   const shapes = knownShapes.get(endpoint) ?? new RequestShapes(endpoint)
   knownShapes.set(endpoint, shapes)
   return shapes
@@ -72,7 +73,7 @@ interface Service {
   handle(namespace: string | undefined): Handler<Endpoint> | undefined
 }
 
-async function resultOf(
+async function runEndpoint(
   request: FastifyRequest,
   { caller, disconnected }: RequestState,
   service: Service,
@@ -82,7 +83,7 @@ async function resultOf(
   const { username } = request.params as { readonly username?: unknown }
   const denied = endpoint.access === 'open' ? undefined : authorizeCaller({ endpoint, username }, caller)
   if (denied !== undefined) return denied
-  const namespace = namespaceOfRequest(endpoint, caller, request.query as Record<string, string>)
+  const namespace = resolveRequestNamespace(endpoint, caller, request.query as Record<string, string>)
   if (namespace instanceof ApiError) return namespace
   if (endpoint.isLong === true) request.raw.socket.setTimeout(longRequestTimeoutMs)
   const read = readRequest(shapes, request, caller)
@@ -101,25 +102,29 @@ interface Audited extends Pick<AuditedRequest, 'name' | 'endpoint' | 'caller'> {
 }
 
 /** A change is logged before the response is sent. */
-async function audited({ request, audit, ...what }: Audited, work: () => Promise<unknown>): Promise<unknown> {
+async function runAudited({ request, audit, ...what }: Audited, work: () => Promise<unknown>): Promise<unknown> {
   const { url, body } = request
-  const requestedNamespace = namespaceOfRequest(what.endpoint, what.caller, request.query as Record<string, string>)
+  const requestedNamespace = resolveRequestNamespace(
+    what.endpoint,
+    what.caller,
+    request.query as Record<string, string>,
+  )
   const namespace = requestedNamespace instanceof ApiError ? what.caller.namespace : requestedNamespace
   const auditedRequest: AuditedRequest = { ...what, url, body, namespace, atMs: Date.now() }
-  const note = async (result: unknown): Promise<void> => {
-    if (isAudited(auditedRequest, result)) await audit.note(auditEntryOf(auditedRequest, result))
+  const recordResult = async (result: unknown): Promise<void> => {
+    if (isAudited(auditedRequest, result)) await audit.record(toAuditEntry(auditedRequest, result))
   }
   try {
     const result = await work()
-    await note(result)
+    await recordResult(result)
     return result
   } catch (error) {
-    await note(error)
+    await recordResult(error)
     throw error
   }
 }
 
-async function whileWorking<Result>(state: RequestState, work: () => Promise<Result>): Promise<Result> {
+async function runWhileHandled<Result>(state: RequestState, work: () => Promise<Result>): Promise<Result> {
   state.isHandled = true
   try {
     return await work()

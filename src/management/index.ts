@@ -9,8 +9,8 @@ export {
   type PageMeta,
   type PageWanted,
   type PagingQuery,
-  metaOf,
-  pageWanted,
+  toPageMeta as metaOf,
+  parsePageWanted as pageWanted,
 } from './lists/numbered-pages.ts'
 
 export type { HandlerByName, HandlersFor } from './namespaced-handlers.ts'
@@ -27,20 +27,33 @@ export {
   type SecondFactors,
   type LoggedIn,
   type LoginMethods,
-  socketAuthenticator,
+  createSocketAuthenticator as socketAuthenticator,
   type Tokens,
   AuthQueue,
 } from './auth/request-authenticator.ts'
 export { authorizeCaller } from './auth/authorization.ts'
-export { requestedRole } from './auth/requested-role.ts'
-export { ApiError, refuse, refuseFor, shortened } from './http/api-error.ts'
-export { localTime, offsetTime, uptimeText } from './http/format-time.ts'
+export { readRequestedRole as requestedRole } from './auth/requested-role.ts'
+export { ApiError, refuse, refuseFor, quoteShortened as shortened } from './http/api-error.ts'
+export {
+  formatLocalTime as localTime,
+  formatOffsetTime as offsetTime,
+  formatUptime as uptimeText,
+} from './http/format-time.ts'
 export { type Handlers } from './http/handler.ts'
 export { JsonText } from './http/json-text.ts'
-export { refusalOfMisspelled } from './http/misspelled-key.ts'
+export { checkMisspelledKeys as refusalOfMisspelled } from './http/misspelled-key.ts'
 export { MalformedUpload } from './http/multipart.ts'
 export { refuseShape } from './http/read-request.ts'
-export { otherNode } from './lists/other-node.ts'
-export { beginning, cursorOf, pagingOf, positionOf } from './lists/paging.ts'
-export { type ListSource, replyWithList, shardUnavailableError } from './lists/reply-with-list.ts'
+export { checkNodeName as otherNode } from './lists/other-node.ts'
+export {
+  beginning,
+  formatCursor as cursorOf,
+  parsePaging as pagingOf,
+  parseCursor as positionOf,
+} from './lists/paging.ts'
+export {
+  type ListSource,
+  replyWithList,
+  toShardUnavailableError as shardUnavailableError,
+} from './lists/reply-with-list.ts'
 export { type AuditEntry } from './audited-request.ts'

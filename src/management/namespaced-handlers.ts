@@ -29,7 +29,7 @@ export class NamespacedHandlers {
   }
 
   /** undefined: the whole broker. */
-  of(namespace: string | undefined): HandlerByName {
+  selectHandlers(namespace: string | undefined): HandlerByName {
     if (namespace === undefined) return this.#unscoped
     const known = this.#cached.get(namespace)
     if (known !== undefined) return known
@@ -44,7 +44,7 @@ export class NamespacedHandlers {
 }
 
 /** undefined: the whole broker. A caller of a namespace that names another one is refused, whatever it requests. */
-export function namespaceOfRequest(
+export function resolveRequestNamespace(
   { isForNamespaces = false }: Endpoint,
   caller: Caller,
   query: Readonly<Record<string, string>>,

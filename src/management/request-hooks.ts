@@ -6,7 +6,7 @@ import { ApiError, refuse } from './http/api-error.ts'
 import { maxPendingRequests, requestTimeoutMs } from './http/limits.ts'
 import { replyToMalformedRequest } from './http/malformed-requests.ts'
 import { refuseForeignOrigin, refuseUnknownHost } from './http/origin-check.ts'
-import { refusalOfForm } from './http/request-form.ts'
+import { checkRequestForm } from './http/request-form.ts'
 import type { FastifyReply, FastifyRequest } from './fastify-library.ts'
 import { replyWithError } from './reply-with-error.ts'
 import { isForStartPage, isPublic, isUpload } from './request-kinds.ts'
@@ -14,7 +14,7 @@ import type { RequestState, ServerContext } from './server-context.ts'
 
 /** Adds the hooks. Returns the state of each request. */
 export function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, RequestState> {
-  const { server, limiter, connections, publicResponses, current } = context
+  const { server, limiter, connections, publicResponses, readSettings: current } = context
   const states = new WeakMap<FastifyRequest, RequestState>()
   server.server.on('connection', (socket) => connections.add(socket))
   server.addHook('onRequest', async (request, reply) => {
@@ -22,7 +22,7 @@ export function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest,
     reply.raw.once('close', () => connections.countRequest(socket, -1))
     if (connections.countRequest(socket, 1) > maxPendingRequests) return void socket.destroy()
     void reply.headers(safeHeaders)
-    const malformed = refusalOfForm(request.raw)
+    const malformed = checkRequestForm(request.raw)
     // After a malformed request it is unknown where the next one starts: the connection is closed.
     if (malformed !== undefined) return replyWithError(reply.header('connection', 'close'), malformed)
     // The content type is not used; the framework would refuse an invalid one.
@@ -44,7 +44,7 @@ export function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest,
       address,
       login: undefined,
     }
-    const disconnected = disconnectSignalOf(reply)
+    const disconnected = createDisconnectSignal(reply)
     const isIdle = request.headers['x-godwit-idle'] === '1'
     const shown = request.headers.authorization
     const caller = isPublicPath
@@ -81,7 +81,7 @@ export function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest,
 }
 
 /** Returns a signal that is aborted when the response was sent or the client has disconnected. */
-function disconnectSignalOf(reply: FastifyReply): AbortSignal {
+function createDisconnectSignal(reply: FastifyReply): AbortSignal {
   const controller = new AbortController()
   reply.raw.once('close', () => controller.abort())
   return controller.signal
@@ -119,9 +119,9 @@ export async function replyToUnreadablePath(
   authenticator: Authenticator,
 ): Promise<void> {
   void reply.headers(safeHeaders)
-  const malformed = refusalOfForm(request.raw)
+  const malformed = checkRequestForm(request.raw)
   if (malformed !== undefined) return void replyWithError(reply.header('connection', 'close'), malformed)
-  const gone = disconnectSignalOf(reply)
+  const gone = createDisconnectSignal(reply)
   const caller = await authenticator.authenticate(request.headers.authorization, request.ip ?? '', { gone })
   const unreadable = refuse('invalidParameter', 'the path is not percent-encoded text in UTF-8')
   replyWithError(reply, caller instanceof ApiError ? caller : unreadable)

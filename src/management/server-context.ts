@@ -23,7 +23,7 @@ export interface ManagementSettings extends RequestLimits {
 /** Receives an entry for each audited request. */
 export interface AuditTrail {
   /** Resolves when the entry is durable. Never rejects: a failure is logged. */
-  note(entry: AuditEntry): Promise<void>
+  record(entry: AuditEntry): Promise<void>
 }
 
 export interface ManagementOptions extends ManagementSettings {
@@ -57,5 +57,5 @@ export interface ServerContext {
   readonly options: ManagementOptions
   readonly limiter: RequestLimiter
   readonly publicResponses: PublicResponses
-  readonly current: () => ManagementSettings
+  readonly readSettings: () => ManagementSettings
 }

@@ -63,7 +63,14 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
   const limiter = new RequestLimiter(settings.maxRequests, maxWaitingRequests)
   const connections = new OpenConnections(maxConnections)
   const publicResponses = new PublicResponses()
-  const context: ServerContext = { server, options, limiter, publicResponses, connections, current: () => settings }
+  const context: ServerContext = {
+    server,
+    options,
+    limiter,
+    publicResponses,
+    connections,
+    readSettings: () => settings,
+  }
   // Bodies are read by their endpoint, whatever the content type.
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', async (request: FastifyRequest, body: IncomingMessage) => {
@@ -102,7 +109,7 @@ function createFramework(authenticator: () => Authenticator, headerBytes: number
     exposeHeadRoutes: false,
     http: {
       maxHeaderSize: headerBytes,
-      // `refusalOfForm` checks it, with the usual form of a refusal.
+      // `checkRequestForm` checks it, with the usual form of a refusal.
       requireHostHeader: false,
       shouldUpgradeCallback: ({ url }: IncomingMessage) => isMqttUpgrade(url),
       headersTimeout: headersTimeoutMs,
@@ -129,7 +136,7 @@ function createFramework(authenticator: () => Authenticator, headerBytes: number
 }
 
 /** The page and its files are not endpoints of the contract: they contain no data and are for browsers only. */
-function addDashboard({ server, options, current }: ServerContext): void {
+function addDashboard({ server, options, readSettings: current }: ServerContext): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { dashboard, authenticator } = current()
     const { name: asset } = request.params as { readonly name?: string }
@@ -151,7 +158,12 @@ function addDashboard({ server, options, current }: ServerContext): void {
 }
 
 /** Upgrades requests for MQTT over WebSocket. Other upgrade requests get the response of an ordinary request. */
-function addMqttUpgrade({ server, options, connections, current }: ServerContext): MqttUpgrades | undefined {
+function addMqttUpgrade({
+  server,
+  options,
+  connections,
+  readSettings: current,
+}: ServerContext): MqttUpgrades | undefined {
   if (options.mqttSocket === undefined) return undefined
   const upgrades = new MqttUpgrades(options.mqttSocket)
   server.server.on('upgrade', (request, socket, head) => {

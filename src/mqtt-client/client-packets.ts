@@ -12,12 +12,12 @@ import {
 const largestPacketBytes = 268_435_460
 
 /** Default: none. Packets of a broker in this process need no limit: in MQTT 5.0 they may be larger than the original packet. */
-export function receiveLimits(maxPacketBytes = largestPacketBytes): PacketLimits {
+export function createReceiveLimits(maxPacketBytes = largestPacketBytes): PacketLimits {
   return { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
 }
 
 /** Returns a CONNECT of a client without a keep alive, credentials and a will, unless they are given. */
-export function connectPacket(
+export function createConnectPacket(
   fields: Pick<ConnectPacket, 'version' | 'clientId' | 'cleanStart'> & Partial<ConnectPacket>,
 ): ConnectPacket {
   const { version, username, password } = fields
@@ -34,7 +34,7 @@ export function connectPacket(
   }
 }
 
-export function disconnectPacket(
+export function createDisconnectPacket(
   version: ProtocolVersion,
   how: { reason?: DisconnectPacket['reasonCode']; deletesSession?: boolean },
 ): DisconnectPacket {

@@ -35,8 +35,8 @@ export class ConnectionMonitor {
     return Math.min(this.#keepAlive?.dueAtMs ?? Infinity, this.#acks.dueAtMs)
   }
 
-  noteReceived(nowMs: number): void {
-    this.#keepAlive?.noteReceived(nowMs)
+  recordReceived(nowMs: number): void {
+    this.#keepAlive?.recordReceived(nowMs)
   }
 
   /** Undefined: no problem. */
@@ -45,7 +45,7 @@ export class ConnectionMonitor {
       return { sendsPing: false, why: 'the remote broker acknowledges no message' }
     const keepAlive = this.#keepAlive
     if (keepAlive === undefined || nowMs < keepAlive.dueAtMs) return undefined
-    if (connection.isHeld) keepAlive.noteReceived(nowMs)
+    if (connection.isHeld) keepAlive.recordReceived(nowMs)
     if (keepAlive.check(nowMs) === 'send-ping') return { sendsPing: true }
     return { sendsPing: false, why: 'the remote broker is silent for longer than the keep alive' }
   }

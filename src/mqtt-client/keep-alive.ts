@@ -10,7 +10,7 @@ const msPerSecond = 1_000
  * Returns the shorter keep alive in seconds, 0 for none. The remote broker's value is valid for it [MQTT5-3.2.2-21]; a
  * failure must be detected no later than configured.
  */
-export function shorterKeepAlive(ownSeconds: number, serverSeconds: number | undefined): number {
+export function selectShorterKeepAlive(ownSeconds: number, serverSeconds: number | undefined): number {
   if (serverSeconds === undefined || serverSeconds === 0) return ownSeconds
   return ownSeconds === 0 ? serverSeconds : Math.min(ownSeconds, serverSeconds)
 }
@@ -32,7 +32,7 @@ export class KeepAlive {
     return this.#pingAtMs
   }
 
-  noteReceived(nowMs: number): void {
+  recordReceived(nowMs: number): void {
     this.#receivedAtMs = nowMs
   }
 

@@ -24,10 +24,10 @@ import {
   type UnsubackPacket,
   type UnsubscribePacket,
 } from '../protocol/index.ts'
-import { disconnectPacket } from './client-packets.ts'
-import { KeepAlive, shorterKeepAlive } from './keep-alive.ts'
+import { createDisconnectPacket } from './client-packets.ts'
+import { KeepAlive, selectShorterKeepAlive } from './keep-alive.ts'
 import { type ClientStream, type LinkCallbacks, type LinkOptions, PacketLink } from './packet-link.ts'
-import { limitsOf, lowerQoS, type RemoteLimits } from './remote-limits.ts'
+import { toRemoteLimits, selectLowerQoS, type RemoteLimits } from './remote-limits.ts'
 
 export interface OutgoingMessage {
   readonly topic: TopicName
@@ -170,7 +170,7 @@ export class MqttClient implements LinkCallbacks {
 
   /** Closes the connection. What has no result yet fails with `why`. */
   close(why = 'the connection is being closed'): void {
-    if (this.#state === 'open') this.#link.end(disconnectPacket(this.#link.version, {}))
+    if (this.#state === 'open') this.#link.end(createDisconnectPacket(this.#link.version, {}))
     else this.#link.destroy()
     this.#end(new ConnectionEnded(why, 'this-side'))
   }
@@ -178,7 +178,7 @@ export class MqttClient implements LinkCallbacks {
   // Callbacks of the link
 
   handleBytes(): void {
-    this.#keepAlive?.noteReceived(this.#options.nowMs())
+    this.#keepAlive?.recordReceived(this.#options.nowMs())
   }
 
   handlePacket(_link: PacketLink, packet: Packet): void {
@@ -200,7 +200,7 @@ export class MqttClient implements LinkCallbacks {
       case 'pingresp':
         return this.#pings.shift()?.(undefined)
       case 'disconnect': {
-        const why = `${this.#options.brokerName} ended the connection: ${reasonOf(packet, 5)}`
+        const why = `${this.#options.brokerName} ended the connection: ${formatReason(packet, 5)}`
         return this.#fail(why, reasonsForPacket.has(packet.reasonCode) ? 'for-packet' : 'remote')
       }
       default:
@@ -221,11 +221,11 @@ export class MqttClient implements LinkCallbacks {
     const { version } = this.#link
     if (this.#state === 'open') return this.#fail(`${brokerName} sent a second CONNACK`)
     if (connack.reasonCode !== 0)
-      return this.#fail(`${brokerName} refuses the connection: ${reasonOf(connack, version)}`)
-    this.#limits = limitsOf(connack, { version, maxInFlight, maxQoS: 2 })
+      return this.#fail(`${brokerName} refuses the connection: ${formatReason(connack, version)}`)
+    this.#limits = toRemoteLimits(connack, { version, maxInFlight, maxQoS: 2 })
     this.#state = 'open'
     this.#timer?.cancel()
-    const seconds = shorterKeepAlive(connect.keepAliveSeconds, connack.properties?.serverKeepAliveSeconds)
+    const seconds = selectShorterKeepAlive(connect.keepAliveSeconds, connack.properties?.serverKeepAliveSeconds)
     this.#checkLater((this.#keepAlive = new KeepAlive(seconds, this.#options.nowMs())))
     this.#callbacks.handleOpen(connack)
     this.#sendQueued()
@@ -248,7 +248,7 @@ export class MqttClient implements LinkCallbacks {
     const isRejected = reasonCode >= reasonCodes.unspecifiedError && type !== 'pubcomp'
     if (type === 'pubrec' && !isRejected) return this.#link.acknowledge('pubrel', packetId)
     this.#inFlight.delete(packetId)
-    const why = isRejected ? `${this.#options.brokerName} rejects the message: ${reasonOf(ack, 5)}` : ''
+    const why = isRejected ? `${this.#options.brokerName} rejects the message: ${formatReason(ack, 5)}` : ''
     settle(isRejected ? { result: 'rejected', reasonCode, why } : accepted)
     this.#sendQueued()
   }
@@ -287,14 +287,14 @@ export class MqttClient implements LinkCallbacks {
   #sendPublish(message: OutgoingMessage, settle: Settle<PublishResult>): void {
     const { topic, payload, properties } = message
     const limits = this.#limits
-    const qos = lowerQoS(message.qos, limits.maximumQoS)
+    const qos = selectLowerQoS(message.qos, limits.maximumQoS)
     if (qos === 0 && message.qos > 0) {
       const why = `${this.#options.brokerName} supports QoS 0 only, which has no acknowledgements`
       return settle({ result: 'rejected', reasonCode: reasonCodes.qosNotSupported, why })
     }
     const packetId = qos === 0 ? 0 : this.#nextPacketId()
     const fields = {
-      topic: this.#options.link.decoder.topics.named(topic),
+      topic: this.#options.link.decoder.topics.internName(topic),
       topicIsOmitted: false,
       topicAlias: 0,
       qos,
@@ -344,6 +344,9 @@ export class MqttClient implements LinkCallbacks {
   }
 }
 
-function reasonOf({ reasonCode, properties }: ConnackPacket | DisconnectPacket | AckPacket, version: ProtocolVersion) {
+function formatReason(
+  { reasonCode, properties }: ConnackPacket | DisconnectPacket | AckPacket,
+  version: ProtocolVersion,
+) {
   return reasonText(reasonCode, version, properties?.reasonString)
 }

@@ -188,14 +188,14 @@ export class PacketLink implements StreamReceiver {
     this.#callbacks.handleBytes?.(this, chunk.length)
     this.#decoder ??= this.#takeDecoder()
     this.#decoder.push(chunk)
-    if (this.#read(this.#decoder)) this.#giveDecoderBack()
+    if (this.#read(this.#decoder)) this.#returnDecoder()
   }
 
   #takeDecoder(): PacketDecoder {
     return this.#options.spareDecoders?.pop() ?? new PacketDecoder(this.#options.decoder)
   }
 
-  #giveDecoderBack(): void {
+  #returnDecoder(): void {
     const { spareDecoders } = this.#options
     const decoder = this.#decoder
     if (spareDecoders === undefined || decoder === undefined || decoder.bufferedBytes > 0 || this.#isClosed) return
@@ -228,7 +228,7 @@ export class PacketLink implements StreamReceiver {
       this.#options.later(() => this.#flushLater())
     }
     const buffer = this.#buffer
-    if (buffer === undefined) return (this.#buffer = this.#firstBuffer(bytes))
+    if (buffer === undefined) return (this.#buffer = this.#allocateFirstBuffer(bytes))
     if (this.#used + bytes <= buffer.length) return buffer
     const larger = Buffer.allocUnsafeSlow(Math.max(buffer.length * 2, this.#used + bytes))
     buffer.copy(larger, 0, 0, this.#used)
@@ -236,7 +236,7 @@ export class PacketLink implements StreamReceiver {
     return larger
   }
 
-  #firstBuffer(bytes: number): Buffer {
+  #allocateFirstBuffer(bytes: number): Buffer {
     const freeBuffer = this.#freeBuffer
     this.#freeBuffer = undefined
     if (freeBuffer !== undefined && bytes <= freeBuffer.length) return freeBuffer

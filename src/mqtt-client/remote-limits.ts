@@ -11,11 +11,11 @@ const defaultInFlightV5 = 1_024
 const defaultInFlightBefore5 = 20
 
 /** Default for in-flight messages to a broker. */
-export function defaultInFlightOf(version: ProtocolVersion): number {
+export function selectDefaultInFlight(version: ProtocolVersion): number {
   return version === 5 ? defaultInFlightV5 : defaultInFlightBefore5
 }
 
-export function lowerQoS(one: QoS, other: QoS): QoS {
+export function selectLowerQoS(one: QoS, other: QoS): QoS {
   return one < other ? one : other
 }
 
@@ -28,7 +28,7 @@ export interface RemoteLimits {
 }
 
 /** `maxInFlight` undefined: the default. */
-export function limitsOf(
+export function toRemoteLimits(
   { properties }: ConnackPacket,
   {
     version,
@@ -36,11 +36,11 @@ export function limitsOf(
     maxQoS,
   }: { readonly version: ProtocolVersion; readonly maxInFlight: number | undefined; readonly maxQoS: QoS },
 ): RemoteLimits {
-  const wanted = maxInFlight ?? defaultInFlightOf(version)
+  const wanted = maxInFlight ?? selectDefaultInFlight(version)
   return {
     receiveMaximum: Math.min(properties?.receiveMaximum ?? maxReceiveMaximum, wanted),
     maximumPacketBytes: properties?.maximumPacketSizeBytes ?? Infinity,
-    maximumQoS: lowerQoS(properties?.maximumQoS ?? 2, maxQoS),
+    maximumQoS: selectLowerQoS(properties?.maximumQoS ?? 2, maxQoS),
     retainAvailable: properties?.retainAvailable ?? true,
   }
 }

@@ -113,7 +113,7 @@ class PairedStream implements ByteStream {
   #arrive(written: PendingWrite): void {
     if (this.#state !== 'open') this.#later(written.done)
     else if (this.#arrived === undefined) this.#arrived = written
-    else lastOf(this.#arrived).next = written
+    else findLast(this.#arrived).next = written
     this.#deliverLater()
   }
 
@@ -154,7 +154,7 @@ class PairedStream implements ByteStream {
   }
 }
 
-function lastOf(write: PendingWrite): PendingWrite {
+function findLast(write: PendingWrite): PendingWrite {
   let last = write
   while (last.next !== undefined) last = last.next
   return last

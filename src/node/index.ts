@@ -3,8 +3,8 @@
 export { settleAccessSecret } from './data-dir/access-secret.ts'
 export {
   type Account,
-  defaultDataDirectory,
-  directoryErrorText,
+  resolveDefaultDataDirectory as defaultDataDirectory,
+  describeDirectoryError as directoryErrorText,
   type Installation,
   prepareDataDirectory,
   tryDirectory,
@@ -13,13 +13,21 @@ export { dataEntries } from './data-dir/data-entries.ts'
 export { type DirectoryLock, lockDirectory } from './data-dir/directory-lock.ts'
 export { isDiskFull, keepReserve, releaseReserve } from './data-dir/disk-reserve.ts'
 export { settleNodeName } from './data-dir/node-name.ts'
-export { quarantineText } from './data-dir/quarantine.ts'
+export { quarantineCandidate as quarantineText } from './data-dir/quarantine.ts'
 export { controlSocketName, prepareSocketPath } from './data-dir/socket-path.ts'
 
 export { AllowedPaths } from './configuration/layers/allowed-paths.ts'
 export { type ConfigConsumer, type Problem } from './configuration/config-consumers.ts'
-export { includeReader, namedFileReader, readConfigFile } from './configuration/layers/config-files.ts'
-export { ConfigHistory, textOfVersion, versionDifferences } from './configuration/config-history.ts'
+export {
+  createIncludeReader as includeReader,
+  createNamedFileReader as namedFileReader,
+  readConfigFile,
+} from './configuration/layers/config-files.ts'
+export {
+  ConfigHistory,
+  formatVersion as textOfVersion,
+  compareVersions as versionDifferences,
+} from './configuration/config-history.ts'
 export { nothingChanged, requestName, writeSettings } from './configuration/layers/config-layers.ts'
 export { ConfigManager, type ConfigOutcome } from './configuration/config-manager.ts'
 export { type ConfigRefusal, refuseErrors, refuseProblem } from './configuration/config-refusals.ts'
@@ -33,23 +41,32 @@ export { stageFile } from './configuration/staged-file.ts'
 
 export { DashboardListener, openDashboardListener } from './listeners/dashboard-listener.ts'
 export {
-  hostsOfApi,
-  hostsOfPort,
+  listApiHosts as hostsOfApi,
+  listPortHosts as hostsOfPort,
   isLoopbackAddress,
   type ListenerAddress,
-  problemsOfListenerFiles,
+  findListenerFileProblems as problemsOfListenerFiles,
   resolveListeners,
 } from './listeners/listener-addresses.ts'
-export { type CertificateInForce, listenerCertificates } from './listeners/listener-certificates.ts'
-export { ListenerManager, listenersConsumer } from './listeners/listener-manager.ts'
-export { withoutMissingQuic } from './listeners/quic-presence.ts'
+export {
+  type CertificateInForce,
+  readListenerCertificates as listenerCertificates,
+} from './listeners/listener-certificates.ts'
+export { ListenerManager, createListenersConsumer as listenersConsumer } from './listeners/listener-manager.ts'
+export { omitMissingQuic as withoutMissingQuic } from './listeners/quic-presence.ts'
 export { reserveTcpPort } from './listeners/reserve-port.ts'
 
 export { Alarms } from './observe/alarms.ts'
 export { type AuditLog, openAuditLog, reloadWithAudit } from './observe/audit-log.ts'
 export { DescriptorMonitor } from './observe/descriptor-monitor.ts'
 export { Gauges, type HighestName } from './observe/gauges.ts'
-export { logConsumer, logLevelOf, logTargetsOf, problemOfLog, problemOfLogFile } from './observe/log-config.ts'
+export {
+  createLogConsumer as logConsumer,
+  resolveLogLevel as logLevelOf,
+  resolveLogTargets as logTargetsOf,
+  toLogProblem as problemOfLog,
+  findLogFileProblem as problemOfLogFile,
+} from './observe/log-config.ts'
 export { MonitorHistory, type MonitorPoint } from './observe/monitor-history.ts'
 export { OverloadMonitor } from './observe/overload-monitor.ts'
 export { type CertificateReading, ResourceMonitor, type ShownCertificate } from './observe/resource-monitor.ts'
@@ -59,7 +76,12 @@ export { type NewTrace, type TraceRecord, Traces } from './observe/traces.ts'
 export { type MemoryObservation, monitorMemory } from './shards/memory-monitoring.ts'
 export { type NodeStore, openNodeStore } from './shards/node-store.ts'
 export { type QueryableShards, queryShard } from './shards/query-shard.ts'
-export { connectionLimitsOf, type MemoryPlan, planShards, shardsOf } from './shards/shard-plan.ts'
+export {
+  toConnectionLimits as connectionLimitsOf,
+  type MemoryPlan,
+  planShards,
+  resolveShardCount as shardsOf,
+} from './shards/shard-plan.ts'
 export { ShardSupervisor } from './shards/shard-supervisor.ts'
 export { defaultRestartPolicy, type RestartPolicy } from './shards/supervised-shard.ts'
 
@@ -70,34 +92,37 @@ export {
   type NodeRecordChange,
   openAccessRecords,
 } from './records/access-records.ts'
-export { accessSettingsOf } from './records/access-settings.ts'
+export { toAccessSettings as accessSettingsOf } from './records/access-settings.ts'
 export { maxNamespaces, NamespaceLimitsInForce } from './records/namespace-limits.ts'
 export { filterInSlices, ScanBudget } from './records/record-scan.ts'
 export { ShadowedCredentials } from './records/shadowed-credentials.ts'
 
 export { countAdmins, maxAdmins } from './admins/account-limits.ts'
-export { adminAuthentication, type ConfiguredAccount } from './admins/admin-authentication.ts'
-export { apiTokens } from './admins/api-tokens.ts'
 export {
-  configuredAccountOf,
+  createAdminAuthentication as adminAuthentication,
+  type ConfiguredAccount,
+} from './admins/admin-authentication.ts'
+export { createApiTokens as apiTokens } from './admins/api-tokens.ts'
+export {
+  resolveConfiguredAccount as configuredAccountOf,
   generateAdminPassword,
   type NewPassword,
-  passwordRisk,
+  findPasswordRisk as passwordRisk,
   wellKnownPasswordText,
 } from './admins/default-admin.ts'
-export { adminLogins } from './admins/logins.ts'
+export { createAdminLogins as adminLogins } from './admins/logins.ts'
 export { admitOidcUser, isOfProvider } from './admins/oidc/oidc-accounts.ts'
-export { oidcLogin } from './admins/oidc/oidc-login.ts'
+export { createOidcLogin as oidcLogin } from './admins/oidc/oidc-login.ts'
 export { OidcProviders } from './admins/oidc/oidc-providers.ts'
 export { authenticatedOrigin, hashSecret, PasswordHasher } from './admins/password-hashing.ts'
 export { RecentLogins } from './admins/recent-logins.ts'
-export { secondFactors } from './admins/second-factor.ts'
+export { createSecondFactors as secondFactors } from './admins/second-factor.ts'
 export { isWellKnownPassword } from './admins/well-known-passwords.ts'
 
-export { BridgeConfig, brokerIdOf, planBridges } from './bridges/bridge-config.ts'
+export { BridgeConfig, deriveBrokerId as brokerIdOf, planBridges } from './bridges/bridge-config.ts'
 
 export { runRulesForAlarm } from './rules/alarm-rules.ts'
-export { libraryReporter } from './rules/library-reporter.ts'
+export { createLibraryReporter as libraryReporter } from './rules/library-reporter.ts'
 export { RuleConfig } from './rules/rule-config.ts'
 
 export { type AuthenticationSettings } from './gateways/gateway-authentication.ts'
@@ -105,13 +130,13 @@ export {
   GatewayConfig,
   GatewayPlanner,
   gatewayTypes,
-  listenerAt,
-  problemOfTaken,
-  problemsOfGateways,
-  protocolNameOf,
-  statusOf,
+  findListener as listenerAt,
+  describeTaken as problemOfTaken,
+  findGatewayProblems as problemsOfGateways,
+  findProtocolName as protocolNameOf,
+  deriveStatus as statusOf,
 } from './gateways/gateway-config.ts'
-export { type Gateway, type GatewaySocket, socketsOf } from './gateways/gateway-sockets.ts'
+export { type Gateway, type GatewaySocket, listSockets as socketsOf } from './gateways/gateway-sockets.ts'
 
 export { type BackupFile, type BackupRefusal, type BackupScope } from './backup/backup-folder.ts'
 export { ScheduledBackups } from './backup/backup-schedule.ts'

@@ -26,7 +26,7 @@ export interface MonitoringDependencies {
   /** Absolute. */
   readonly dataDirectory: string
   /** The current listeners. */
-  readonly live: Pick<ListenerManager, 'addresses' | 'states'>
+  readonly live: Pick<ListenerManager, 'addresses' | 'listStates'>
   readonly bridges: Pick<BridgeConfig, 'latest' | 'certificates'>
 }
 
@@ -41,7 +41,7 @@ export interface Monitoring {
   start(): Promise<void>
   stop(): Promise<void>
   /** Certificates may have changed. */
-  lookAtFiles(): void
+  checkFiles(): void
 }
 
 export function observeNode(dependencies: MonitoringDependencies): Monitoring {
@@ -51,10 +51,10 @@ export function observeNode(dependencies: MonitoringDependencies): Monitoring {
     sendToShards: (targets) =>
       supervisor.change((change) => ({ kind: 'traces', change, targets }), { traces: targets }),
   })
-  supervisor.onTrace = (trace, line) => traces.note(trace, line)
+  supervisor.onTrace = (trace, line) => traces.writeLine(trace, line)
   const gauges = new Gauges(counters)
   const history = new MonitorHistory(dependencies)
-  const resources = new ResourceMonitor({ ...dependencies, shownCertificates: () => certificatesOf(dependencies) })
+  const resources = new ResourceMonitor({ ...dependencies, listCertificates: () => listCertificates(dependencies) })
   const descriptors = new DescriptorMonitor(dependencies)
   const overload = new OverloadMonitor(histograms, alarms)
   const memory = monitorMemory(dependencies)
@@ -81,11 +81,11 @@ export function observeNode(dependencies: MonitoringDependencies): Monitoring {
       await traces.close()
       await history.stop()
     },
-    lookAtFiles: () => void resources.lookAtCertificates(),
+    checkFiles: () => void resources.checkCertificates(),
   }
 }
 
-function certificatesOf({ live, bridges }: MonitoringDependencies): ShownCertificate[] {
+function listCertificates({ live, bridges }: MonitoringDependencies): ShownCertificate[] {
   const ofListeners = live.addresses.flatMap((listener) => {
     if (!('tls' in listener)) return []
     const { certificate, byServerName } = listener.tls

@@ -7,26 +7,26 @@ const isBetween =
   (code) =>
     code >= first && code <= last
 
-export function anyOf(tests: readonly CharacterTest[]): CharacterTest {
+export function combineTests(tests: readonly CharacterTest[]): CharacterTest {
   return tests.length === 1 ? tests[0] : (code) => tests.some((test) => test(code))
 }
 
-export function not(test: CharacterTest): CharacterTest {
+export function negateTest(test: CharacterTest): CharacterTest {
   return (code) => !test(code)
 }
 
 export const isDigit = isBetween(0x30, 0x39)
 const isUpper = isBetween(0x41, 0x5a)
 const isLower = isBetween(0x61, 0x7a)
-const isLetter = anyOf([isUpper, isLower])
-export const isWord = anyOf([isLetter, isDigit, (code) => code === 0x5f])
+const isLetter = combineTests([isUpper, isLower])
+export const isWord = combineTests([isLetter, isDigit, (code) => code === 0x5f])
 export const isSpace: CharacterTest = (code) => (code >= 9 && code <= 13) || code === 0x20
 export const isLineFeed: CharacterTest = (code) => code === 10
 
 /** Escapes that stand for a set of characters. */
 export const setEscapes: Readonly<Record<string, CharacterTest>> = {
-  d: isDigit, D: not(isDigit), w: isWord, W: not(isWord), s: isSpace, S: not(isSpace),
-  h: (code) => code === 9 || code === 0x20 || code === 0xa0, N: not(isLineFeed),
+  d: isDigit, D: negateTest(isDigit), w: isWord, W: negateTest(isWord), s: isSpace, S: negateTest(isSpace),
+  h: (code) => code === 9 || code === 0x20 || code === 0xa0, N: negateTest(isLineFeed),
 } // oxfmt-ignore
 
 /** Escapes that stand for one character. */
@@ -34,32 +34,32 @@ export const characterEscapes: Readonly<Record<string, number>> = { t: 9, n: 10,
 
 /** Classes such as `[:alpha:]`. */
 export const namedClasses: Readonly<Record<string, CharacterTest>> = {
-  alpha: isLetter, digit: isDigit, alnum: anyOf([isLetter, isDigit]), upper: isUpper, lower: isLower,
+  alpha: isLetter, digit: isDigit, alnum: combineTests([isLetter, isDigit]), upper: isUpper, lower: isLower,
   space: isSpace, blank: (code) => code === 9 || code === 0x20, word: isWord,
-  xdigit: anyOf([isDigit, isBetween(0x41, 0x46), isBetween(0x61, 0x66)]),
+  xdigit: combineTests([isDigit, isBetween(0x41, 0x46), isBetween(0x61, 0x66)]),
   cntrl: (code) => code < 0x20 || code === 0x7f, print: isBetween(0x20, 0x7e), graph: isBetween(0x21, 0x7e),
   punct: (code) => code > 0x20 && code < 0x7f && !isLetter(code) && !isDigit(code), ascii: isBetween(0, 0x7f),
 } // oxfmt-ignore
 
-export function range(first: number, last: number, ignoresCase: boolean): CharacterTest {
+export function createRangeTest(first: number, last: number, ignoresCase: boolean): CharacterTest {
   const inRange = isBetween(first, last)
-  return ignoresCase ? (code) => caseVariants(code).some(inRange) : inRange
+  return ignoresCase ? (code) => listCaseVariants(code).some(inRange) : inRange
 }
 
-export function exactly(wanted: number, ignoresCase: boolean): CharacterTest {
+export function createExactTest(wanted: number, ignoresCase: boolean): CharacterTest {
   if (!ignoresCase) return (code) => code === wanted
-  const variants = new Set(caseVariants(wanted))
+  const variants = new Set(listCaseVariants(wanted))
   return (code) => variants.has(code)
 }
 
-function caseVariants(code: number): number[] {
+function listCaseVariants(code: number): number[] {
   const text = String.fromCodePoint(code)
   const variants = [text, text.toLowerCase(), text.toUpperCase()].filter((variant) => Array.from(variant).length === 1)
   return variants.map((variant) => variant.codePointAt(0) ?? code)
 }
 
 /** The test for `\p{name}`, undefined if there is no such property. */
-export function property(name: string): CharacterTest | undefined {
+export function createPropertyTest(name: string): CharacterTest | undefined {
   if (!/^\w{1,40}$/.test(name)) return undefined
   try {
     // One character against one set: there is nothing to backtrack into.

@@ -10,14 +10,14 @@ export type Matcher = (text: string) => readonly (string | undefined)[] | undefi
 export function compileMatcher(pattern: string): Matcher | string {
   try {
     const regex = new Regex(pattern)
-    return (text) => groupsOf(regex, text)
+    return (text) => findGroups(regex, text)
   } catch (error) {
     if (error instanceof RuleError) return error.message
     throw error
   }
 }
 
-function groupsOf(regex: Regex, text: string): readonly (string | undefined)[] | undefined {
+function findGroups(regex: Regex, text: string): readonly (string | undefined)[] | undefined {
   try {
     const found = regex.exec(text, 0, new Budget())
     if (found === undefined) return undefined

@@ -3,8 +3,8 @@
 
 import { limitError, maxExpressionDepth } from '../values/index.ts'
 import { maxRegexInstructions } from './regex-limits.ts'
-import { exactly, isLineFeed, not, property, setEscapes } from './characters.ts'
-import { escapedCharacter } from './escaped-character.ts'
+import { createExactTest, isLineFeed, negateTest, createPropertyTest, setEscapes } from './characters.ts'
+import { readEscapedCharacter } from './escaped-character.ts'
 import { parseClass } from './parse-class.ts'
 import { PatternReader } from './pattern-reader.ts'
 import type { Anchor, CharacterTest, RegexNode } from './syntax.ts'
@@ -39,44 +39,44 @@ class RegexParser {
   }
 
   parse(): ParsedRegex {
-    const root = this.#choice()
-    if (!this.#reader.isAtEnd) throw this.#reader.error('unexpected )')
+    const root = this.#parseChoice()
+    if (!this.#reader.isAtEnd) throw this.#reader.createError('unexpected )')
     return { root, groups: this.#groups }
   }
 
-  #choice(): RegexNode {
+  #parseChoice(): RegexNode {
     if (++this.#depth > maxExpressionDepth) {
       throw limitError('regular expression: too many nested groups', 'maxExpressionDepth', maxExpressionDepth)
     }
     const flags = this.#flags
-    const options = [this.#sequence()]
-    while (this.#reader.take('|')) options.push(this.#sequence())
+    const options = [this.#parseSequence()]
+    while (this.#reader.take('|')) options.push(this.#parseSequence())
     this.#flags = flags
     this.#depth--
     return options.length === 1 ? options[0] : { kind: 'choice', options }
   }
 
-  #sequence(): RegexNode {
+  #parseSequence(): RegexNode {
     const parts: RegexNode[] = []
     while (!this.#reader.isAtEnd && !this.#reader.is('|') && !this.#reader.is(')')) {
-      const atom = this.#atom()
-      if (atom !== undefined) parts.push(this.#quantified(atom))
+      const atom = this.#parseAtom()
+      if (atom !== undefined) parts.push(this.#parseQuantified(atom))
     }
     return parts.length === 1 ? parts[0] : { kind: 'sequence', parts }
   }
 
-  #quantified(inner: RegexNode): RegexNode {
-    const bounds = this.#bounds()
+  #parseQuantified(inner: RegexNode): RegexNode {
+    const bounds = this.#parseBounds()
     if (bounds === undefined) return inner
     const [min, max] = bounds
-    if (max < min) throw this.#reader.error('a quantifier ends below its start')
-    if (this.#reader.is('+')) throw this.#reader.error('possessive quantifiers are not supported')
+    if (max < min) throw this.#reader.createError('a quantifier ends below its start')
+    if (this.#reader.is('+')) throw this.#reader.createError('possessive quantifiers are not supported')
     const isLazy = this.#reader.take('?')
-    if (this.#bounds() !== undefined) throw this.#reader.error('a quantifier follows a quantifier')
+    if (this.#parseBounds() !== undefined) throw this.#reader.createError('a quantifier follows a quantifier')
     return { kind: 'repeat', inner, min, max, isLazy }
   }
 
-  #bounds(): [min: number, max: number] | undefined {
+  #parseBounds(): [min: number, max: number] | undefined {
     if (this.#reader.take('*')) return [0, Infinity]
     if (this.#reader.take('+')) return [1, Infinity]
     if (this.#reader.take('?')) return [0, 1]
@@ -91,48 +91,49 @@ class RegexParser {
   }
 
   /** Undefined for something that matches nothing by itself, such as `(?i)`. */
-  #atom(): RegexNode | undefined {
+  #parseAtom(): RegexNode | undefined {
     const { ignoresCase, dotTakesAll, byLine } = this.#flags
     const character = this.#reader.next()
     switch (character) {
       case '(':
-        return this.#group()
+        return this.#parseGroup()
       case '[':
-        return test(parseClass(this.#reader, ignoresCase))
+        return createTestNode(parseClass(this.#reader, ignoresCase))
       case '.':
-        return test(dotTakesAll ? () => true : not(isLineFeed))
+        return createTestNode(dotTakesAll ? () => true : negateTest(isLineFeed))
       case '^':
-        return anchor(byLine ? 'line-start' : 'text-start')
+        return createAnchorNode(byLine ? 'line-start' : 'text-start')
       case '$':
-        return anchor(byLine ? 'line-end' : 'last-line-end')
+        return createAnchorNode(byLine ? 'line-end' : 'last-line-end')
       case '\\':
-        return this.#escape()
+        return this.#parseEscape()
       case '*':
       case '+':
       case '?':
-        throw this.#reader.error(`${character} has nothing to repeat`)
+        throw this.#reader.createError(`${character} has nothing to repeat`)
       default:
-        return test(exactly(character.codePointAt(0) ?? 0, ignoresCase))
+        return createTestNode(createExactTest(character.codePointAt(0) ?? 0, ignoresCase))
     }
   }
 
-  #group(): RegexNode | undefined {
-    const index = this.#groupStart()
+  #parseGroup(): RegexNode | undefined {
+    const index = this.#parseGroupStart()
     if (index === 'flags') return undefined
     const flags = this.#flags
     if (typeof index === 'object') this.#flags = index
-    const inner = this.#choice()
+    const inner = this.#parseChoice()
     this.#flags = flags
-    if (!this.#reader.take(')')) throw this.#reader.error('a group has no closing )')
+    if (!this.#reader.take(')')) throw this.#reader.createError('a group has no closing )')
     return typeof index === 'number' ? { kind: 'group', index, inner } : inner
   }
 
   /** The number of a capturing group, or the flags inside of another group; 'flags' if there is no group. */
-  #groupStart(): number | Flags | 'flags' {
+  #parseGroupStart(): number | Flags | 'flags' {
     if (!this.#reader.take('?')) return this.#groups++
     if (this.#reader.match(/P?<[A-Za-z_]\w*>/y) !== undefined) return this.#groups++
     const switches = this.#reader.match(/([ism]*)(?:-([ism]*))?([:)])/y)
-    if (switches === undefined) throw this.#reader.error('lookaround, atomic and conditional groups are not supported')
+    if (switches === undefined)
+      throw this.#reader.createError('lookaround, atomic and conditional groups are not supported')
     const flags = { ...this.#flags }
     const changed = withSwitches(withSwitches(flags, switches[1], true), switches[2] ?? '', false)
     if (switches[3] === ':') return changed
@@ -140,19 +141,19 @@ class RegexParser {
     return 'flags'
   }
 
-  #escape(): RegexNode {
+  #parseEscape(): RegexNode {
     const letter = this.#reader.next()
-    if (Object.hasOwn(setEscapes, letter)) return test(setEscapes[letter])
-    if (Object.hasOwn(anchorEscapes, letter)) return anchor(anchorEscapes[letter])
-    if (letter === 'p' || letter === 'P') return test(this.#property(letter === 'P'))
-    return test(exactly(escapedCharacter(this.#reader, letter), this.#flags.ignoresCase))
+    if (Object.hasOwn(setEscapes, letter)) return createTestNode(setEscapes[letter])
+    if (Object.hasOwn(anchorEscapes, letter)) return createAnchorNode(anchorEscapes[letter])
+    if (letter === 'p' || letter === 'P') return createTestNode(this.#parseProperty(letter === 'P'))
+    return createTestNode(createExactTest(readEscapedCharacter(this.#reader, letter), this.#flags.ignoresCase))
   }
 
-  #property(isNegated: boolean): CharacterTest {
+  #parseProperty(isNegated: boolean): CharacterTest {
     const name = this.#reader.match(/\{(\w+)\}|([A-Z])/y)
-    const found = property(name?.[1] ?? name?.[2] ?? '')
-    if (found === undefined) throw this.#reader.error('unknown character property')
-    return isNegated ? not(found) : found
+    const found = createPropertyTest(name?.[1] ?? name?.[2] ?? '')
+    if (found === undefined) throw this.#reader.createError('unknown character property')
+    return isNegated ? negateTest(found) : found
   }
 }
 
@@ -168,10 +169,10 @@ const anchorEscapes: Readonly<Record<string, Anchor>> = {
   A: 'text-start', z: 'text-end', Z: 'last-line-end', b: 'word', B: 'no-word',
 } // oxfmt-ignore
 
-function test(characterTest: CharacterTest): RegexNode {
+function createTestNode(characterTest: CharacterTest): RegexNode {
   return { kind: 'character', test: characterTest }
 }
 
-function anchor(kind: Anchor): RegexNode {
+function createAnchorNode(kind: Anchor): RegexNode {
   return { kind: 'anchor', anchor: kind }
 }

@@ -26,7 +26,7 @@ export class PatternReader {
   /** Returns the next character. Throws at the end. */
   next(): string {
     const code = this.#pattern.codePointAt(this.#at)
-    if (code === undefined) throw this.error('it ends too early')
+    if (code === undefined) throw this.createError('it ends too early')
     const character = String.fromCodePoint(code)
     this.#at += character.length
     return character
@@ -41,7 +41,7 @@ export class PatternReader {
     return found
   }
 
-  error(message: string): RuleError {
+  createError(message: string): RuleError {
     return new RuleError(`regular expression: ${message} (position ${this.#at})`)
   }
 }

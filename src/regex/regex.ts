@@ -124,7 +124,7 @@ export class Regex {
       if (found === undefined) {
         this.#follow({ at: 0, captures: noCaptures }, { text, at, current, visited, keepsCaptures })
       }
-      budget.step(1 + visited.size)
+      budget.countSteps(1 + visited.size)
       const advanced = this.#advance(current, code)
       found = advanced.found ?? found
       threads = advanced.threads
@@ -164,11 +164,11 @@ export class Regex {
         case 'save':
           pending.push({
             at: at + 1,
-            captures: step.keepsCaptures ? saved(captures, instruction.slot, step.at) : captures,
+            captures: step.keepsCaptures ? copyWithCapture(captures, instruction.slot, step.at) : captures,
           })
           break
         case 'anchor':
-          if (holds(instruction.anchor, step.text, step.at)) pending.push({ at: at + 1, captures })
+          if (matchesAnchor(instruction.anchor, step.text, step.at)) pending.push({ at: at + 1, captures })
           break
         default:
           step.current.push(next)
@@ -185,13 +185,13 @@ interface FollowStep {
   readonly keepsCaptures: boolean
 }
 
-function saved(captures: Captures, slot: number, at: number): Captures {
+function copyWithCapture(captures: Captures, slot: number, at: number): Captures {
   const copy = [...captures]
   copy[slot] = at
   return copy
 }
 
-function holds(anchor: Anchor, text: string, at: number): boolean {
+function matchesAnchor(anchor: Anchor, text: string, at: number): boolean {
   switch (anchor) {
     case 'text-start':
       return at === 0

@@ -32,29 +32,30 @@ interface Edit {
 export function convertRuleSql(sql: string): ConvertedSql {
   const tokens = tokenize(sql)
   const from = tokens.findIndex(({ key }, at) => key === 'FROM' && tokens[at - 1]?.key !== '.')
-  const sources = from === -1 ? [] : sourcesAfter(tokens, from)
+  const sources = from === -1 ? [] : findSources(tokens, from)
   if (!sources.some(({ text }) => text === publish || Object.hasOwn(events, text))) return { sql, notes: [] }
   const notes: string[] = []
-  const edits = [...sources.flatMap((source) => eventEdit(source, notes)), ...clientIdEdits(tokens, notes)]
+  const edits = [...sources.flatMap((source) => createEventEdits(source, notes)), ...createClientIdEdits(tokens, notes)]
   const old = sources.find(({ text }) => text === publish)
-  if (old !== undefined) edits.push(...publishEdits(sql, tokens, { source: old, isOnly: sources.length === 1 }, notes))
+  if (old !== undefined)
+    edits.push(...createPublishEdits(sql, tokens, { source: old, isOnly: sources.length === 1 }, notes))
   return { sql: apply(sql, edits), notes }
 }
 
 /** The entries after FROM, up to WHERE or the end. */
-function sourcesAfter(tokens: readonly Token[], from: number): Token[] {
+function findSources(tokens: readonly Token[], from: number): Token[] {
   const end = tokens.findIndex(({ key, kind }, at) => at > from && (key === 'WHERE' || kind === 'end'))
   return tokens.slice(from + 1, end).filter(({ key }) => key !== ',')
 }
 
-function eventEdit(source: Token, notes: string[]): Edit[] {
+function createEventEdits(source: Token, notes: string[]): Edit[] {
   if (!Object.hasOwn(events, source.text)) return []
   const topic = `$events/${events[source.text]}`
   notes.push(`the event "${source.text}" is now "${topic}"`)
   return [{ start: source.start, end: source.end, text: `"${topic}"` }]
 }
 
-function clientIdEdits(tokens: readonly Token[], notes: string[]): Edit[] {
+function createClientIdEdits(tokens: readonly Token[], notes: string[]): Edit[] {
   const found = tokens.filter(
     ({ kind, text }, at) => kind === 'word' && text === 'client_id' && tokens[at - 1]?.key !== '.',
   )
@@ -63,23 +64,23 @@ function clientIdEdits(tokens: readonly Token[], notes: string[]): Edit[] {
 }
 
 /** `FROM "message.publish"` becomes the topic filter of a condition at the top of WHERE. */
-function publishEdits(
+function createPublishEdits(
   sql: string,
   tokens: readonly Token[],
   { source, isOnly }: { source: Token; isOnly: boolean },
   notes: string[],
 ): Edit[] {
-  const conditions = isOnly ? topConditions(tokens) : []
-  const found = conditions.find((condition) => filterOf(condition) !== undefined)
-  const filter = found === undefined ? '#' : (filterOf(found) ?? '#')
+  const conditions = isOnly ? splitTopConditions(tokens) : []
+  const found = conditions.find((condition) => findFilter(condition) !== undefined)
+  const filter = found === undefined ? '#' : (findFilter(found) ?? '#')
   notes.push(`the event "${publish}" is now the topic filter "${filter}"`)
   if (filter === '#') notes.push('"#" matches every message: name a narrower topic filter if you can')
   const from = { start: source.start, end: source.end, text: `"${filter.replaceAll('"', '""')}"` }
-  return found === undefined ? [from] : [from, removal(sql, tokens, conditions, found)]
+  return found === undefined ? [from] : [from, createRemoval(sql, tokens, conditions, found)]
 }
 
 /** The conditions that AND joins at the top of WHERE. Empty if it has OR or NOT there. */
-function topConditions(tokens: readonly Token[]): Token[][] {
+function splitTopConditions(tokens: readonly Token[]): Token[][] {
   const where = tokens.findIndex(({ key }, at) => key === 'WHERE' && tokens[at - 1]?.key !== '.')
   if (where === -1) return []
   const conditions: Token[][] = [[]]
@@ -95,8 +96,8 @@ function topConditions(tokens: readonly Token[]): Token[][] {
 }
 
 /** The filter of `topic =~ 'f'` or the topic of `topic = 't'`, also in parentheses. */
-function filterOf(condition: readonly Token[]): string | undefined {
-  if (condition.at(0)?.key === '(' && condition.at(-1)?.key === ')') return filterOf(condition.slice(1, -1))
+function findFilter(condition: readonly Token[]): string | undefined {
+  if (condition.at(0)?.key === '(' && condition.at(-1)?.key === ')') return findFilter(condition.slice(1, -1))
   const [left, operator, right] = condition
   if (condition.length !== 3 || left.text !== 'topic' || right.kind !== 'text') return undefined
   if (operator.key !== '=' && operator.key !== '=~') return undefined
@@ -106,7 +107,12 @@ function filterOf(condition: readonly Token[]): string | undefined {
 }
 
 /** Removes a condition with its AND, or WHERE if it is the only one. */
-function removal(sql: string, tokens: readonly Token[], conditions: readonly Token[][], found: readonly Token[]): Edit {
+function createRemoval(
+  sql: string,
+  tokens: readonly Token[],
+  conditions: readonly Token[][],
+  found: readonly Token[],
+): Edit {
   const at = conditions.findIndex((condition) => condition === found)
   const start = found[0].start
   const next = conditions.at(at + 1)?.at(0)

@@ -14,7 +14,7 @@ import {
   type SourcePosition,
 } from '../values/index.ts'
 import type { Expression } from './sql/syntax.ts'
-import { innerExpressions } from './sql/tree-depth.ts'
+import { listInnerExpressions } from './sql/tree-depth.ts'
 
 /** One part of the WHERE condition. */
 export interface ExplainedPart extends SourcePosition {
@@ -46,7 +46,7 @@ const maxShownValue = 200
 
 /** Evaluates the rule and its condition. Never throws. */
 export function explainRule(rule: CompiledRule, event: RuleEvent, host: HostFunctions): RuleExplanation {
-  const topic = event.column('topic')
+  const topic = event.readColumn('topic')
   const sources = rule.sources.map((source) => ({
     text: source.text,
     matches: takesEvent(source, event.fields.event, topic),
@@ -83,7 +83,7 @@ function withoutResult(condition: readonly ExplainedPart[]): Pick<RuleExplanatio
 
 function explainCondition(rule: CompiledRule, event: RuleEvent, host: HostFunctions): ExplainedPart[] {
   if (rule.condition === undefined) return []
-  const parts = partsOf(rule.condition.expression)
+  const parts = listParts(rule.condition.expression)
   const expressions = parts.map(({ expression }) => expression)
   let values: readonly unknown[]
   try {
@@ -96,7 +96,7 @@ function explainCondition(rule: CompiledRule, event: RuleEvent, host: HostFuncti
   return parts.map(({ expression, depth }, index) => ({
     text: rule.sql.slice(expression.start, expression.end),
     depth,
-    value: shown(values[index]),
+    value: describeValue(values[index]),
     ...positionAt(rule.sql, expression.start),
   }))
 }
@@ -107,20 +107,20 @@ interface Part {
 }
 
 /** The condition, its operands and theirs, without literals: their value is their text. */
-function partsOf(condition: Expression): Part[] {
+function listParts(condition: Expression): Part[] {
   const parts: Part[] = []
   const pending: Part[] = [{ expression: condition, depth: 0 }]
   for (let part = pending.pop(); part !== undefined && parts.length < maxParts; part = pending.pop()) {
     if (part.expression.kind === 'literal' && part.depth > 0) continue
     parts.push(part)
     const { depth } = part
-    const inner = innerExpressions(part.expression).map((expression) => ({ expression, depth: depth + 1 }))
+    const inner = listInnerExpressions(part.expression).map((expression) => ({ expression, depth: depth + 1 }))
     pending.push(...inner.toReversed())
   }
   return parts
 }
 
-function shown(value: unknown): string {
+function describeValue(value: unknown): string {
   if (value === undefined) return 'undefined'
   if (value instanceof RuleError) return `error: ${value.message}`
   try {

@@ -7,19 +7,19 @@ import type { Expression, Field, Path } from './sql/syntax.ts'
  * Returns the keys that lead to each field of the outputs of a rule; undefined: it selects everything, or fields without a fixed
  * name. Throws RuleCompileError.
  */
-export function selectedNames(sql: string): readonly (readonly string[])[] | undefined {
+export function listSelectedNames(sql: string): readonly (readonly string[])[] | undefined {
   const statement = parseStatement(sql)
   const fields = statement.kind === 'select' ? statement.fields : statement.perItem
-  const names = fields?.map(pathOf)
+  const names = fields?.map(findFieldKeys)
   const known = names?.filter((path) => path !== undefined)
   return known?.length === names?.length ? known : undefined
 }
 
-function pathOf(field: Field): readonly string[] | undefined {
-  return field.kind === 'all' ? undefined : keysOf(field.alias ?? field.expression)
+function findFieldKeys(field: Field): readonly string[] | undefined {
+  return field.kind === 'all' ? undefined : findKeys(field.alias ?? field.expression)
 }
 
-function keysOf(target: Path | Expression): readonly string[] | undefined {
+function findKeys(target: Path | Expression): readonly string[] | undefined {
   if (!('root' in target)) return undefined
   const keys = target.segments.flatMap((segment) => (segment.kind === 'key' ? [segment.key] : []))
   return keys.length === target.segments.length ? [target.root, ...keys] : undefined

@@ -4,7 +4,7 @@
 //   '{"client":"${clientid}","n":${payload.n}}'     in a string: escaped; elsewhere: JSON
 //   '/t/${clientid}?q=${payload.q}'                 percent-encoded
 
-import { asTopicPart } from '../protocol/index.ts'
+import { toTopicPart } from '../protocol/index.ts'
 import {
   type Budget,
   bufferOver,
@@ -77,11 +77,11 @@ export function planEncoding(parts: readonly TemplatePart[], encoding: TemplateE
     case 'query':
       return { encoders: parts.map(() => encodeUrlValue) }
     case 'key':
-      return planNames(parts, (text) => text.replaceAll(/[/%]/g, percentEncode))
+      return planNames(parts, (text) => text.replaceAll(/[/%]/g, encodePercent))
     case 'word':
-      return planNames(parts, (text) => text.replaceAll(/[.%]/g, percentEncode))
+      return planNames(parts, (text) => text.replaceAll(/[.%]/g, encodePercent))
     case 'topic':
-      return planNames(parts, oneLevel)
+      return planNames(parts, requireOneLevel)
     case 'index':
       return { encoders: parts.map(() => withText(indexValue)) }
     default:
@@ -102,10 +102,10 @@ function refuseAll(parts: readonly TemplatePart[], why: string): PlannedEncoding
 }
 
 function withText(encode: (text: string) => string): EncodeValue {
-  return (value, budget) => encode(validText(textForm(value, budget)))
+  return (value, budget) => encode(requireValidText(textForm(value, budget)))
 }
 
-function validText(text: RuleText): string {
+function requireValidText(text: RuleText): string {
   if (typeof text === 'string') return text
   throw new RuleError('the value is not valid UTF-8: use bin2hexstr or base64_encode')
 }
@@ -113,7 +113,7 @@ function validText(text: RuleText): string {
 /** Columns that clients choose by themselves: no rule has composed their value. */
 const identityColumns: readonly string[] = ['clientid', 'username']
 
-function columnOf({ steps }: Placeholder): string | undefined {
+function findColumn({ steps }: Placeholder): string | undefined {
   const [step] = steps
   return steps.length === 1 && typeof step === 'object' && 'key' in step ? step.key : undefined
 }
@@ -126,33 +126,33 @@ function planNames(parts: readonly TemplatePart[], encode: (text: string) => str
   const isWholeName = parts.length === 1
   return {
     encoders: parts.map((part) => {
-      const column = typeof part === 'string' ? undefined : columnOf(part)
+      const column = typeof part === 'string' ? undefined : findColumn(part)
       const hasParts = column === 'topic' || (isWholeName && !identityColumns.includes(column ?? ''))
       return hasParts ? textForm : withText(encode)
     }),
   }
 }
 
-function percentEncode(character: string): string {
+function encodePercent(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`
 }
 
-function oneLevel(text: string): string {
-  if (asTopicPart(text) !== undefined) return text
+function requireOneLevel(text: string): string {
+  if (toTopicPart(text) !== undefined) return text
   throw new RuleError(
-    `the value ${shown(text)} is not one level of a topic: it is empty, begins with $, or contains /, +, # or a control character`,
+    `the value ${quoteValue(text)} is not one level of a topic: it is empty, begins with $, or contains /, +, # or a control character`,
   )
 }
 
 const maxShownLength = 80
 
-function shown(text: string): string {
+function quoteValue(text: string): string {
   return JSON.stringify(text.slice(0, maxShownLength))
 }
 
 function indexValue(text: string): string {
   if (!/[\\/*?"<>|\s,#:\0]/.test(text)) return text
-  throw new RuleError(`the value ${shown(text)} has a character that the name of an index cannot have`)
+  throw new RuleError(`the value ${quoteValue(text)} has a character that the name of an index cannot have`)
 }
 
 function encodeUrlValue(value: RuleValue, budget: Budget): string {
@@ -220,7 +220,9 @@ function planJson(parts: readonly TemplatePart[]): PlannedEncoding | undefined {
   if (!isJsonDocument(probe) && !isJsonLines(probe)) return undefined
   return {
     encoders: parts.map((part, index) =>
-      typeof part === 'string' ? textForm : encodeAt(positions[index] ?? 'value', columnOf(part) === 'payload'),
+      typeof part === 'string'
+        ? textForm
+        : selectJsonEncoding(positions[index] ?? 'value', findColumn(part) === 'payload'),
     ),
   }
 }
@@ -250,9 +252,9 @@ function isJsonLines(text: string): boolean {
   return lines.length > 1 && lines.every(isJsonDocument)
 }
 
-function encodeAt(position: JsonPosition, isPayload: boolean): EncodeValue {
-  if (position === 'string') return (value, budget) => quoted(value, budget).slice(1, -1)
-  if (position === 'key') return quoted
+function selectJsonEncoding(position: JsonPosition, isPayload: boolean): EncodeValue {
+  if (position === 'string') return (value, budget) => encodeJsonText(value, budget).slice(1, -1)
+  if (position === 'key') return encodeJsonText
   if (!isPayload) return encodeJson
   // A payload that is JSON is inserted as such; `"${payload}"` inserts its text.
   return (value, budget) => {
@@ -261,8 +263,8 @@ function encodeAt(position: JsonPosition, isPayload: boolean): EncodeValue {
   }
 }
 
-function quoted(value: RuleValue, budget: Budget): string {
-  const text = JSON.stringify(validText(textForm(value, budget)))
-  budget.create(text.length)
+function encodeJsonText(value: RuleValue, budget: Budget): string {
+  const text = JSON.stringify(requireValidText(textForm(value, budget)))
+  budget.countCreated(text.length)
   return text
 }

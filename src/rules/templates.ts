@@ -23,7 +23,7 @@ export interface CompiledTemplate {
   /** Returns the text. It is a string if it is valid UTF-8. Throws RuleError. */
   render(data: RuleMap): RuleText
   /** Returns the values of the placeholders in order. */
-  values(data: RuleMap): RuleValue[]
+  resolveValues(data: RuleMap): RuleValue[]
 }
 
 const placeholder = /\$\{([^{}]*)\}/g
@@ -42,7 +42,7 @@ export function compileTemplate(text: string, encoding: TemplateEncoding = 'text
   if (at < text.length) parts.push(text.slice(at))
   const paths = parts.flatMap((part) => (typeof part === 'string' ? [] : [part.steps]))
   const plan = planEncoding(parts, encoding)
-  return { parts, render: (data) => render(parts, plan, data), values: (data) => values(paths, data) }
+  return { parts, render: (data) => render(parts, plan, data), resolveValues: (data) => resolveValues(paths, data) }
 }
 
 const stepPattern = /(?:^|\.)([^.[\]]+)|\[(-?\d+)\]/y
@@ -59,7 +59,7 @@ function readSteps(path: string): Step[] | undefined {
   return steps
 }
 
-function valueAt(data: RuleMap, steps: readonly Step[], budget: Budget): RuleValue {
+function resolveValue(data: RuleMap, steps: readonly Step[], budget: Budget): RuleValue {
   let value: RuleValue = data
   for (const step of steps) {
     if (typeof step === 'string') value = undefined
@@ -73,7 +73,7 @@ function render(parts: readonly (string | Placeholder)[], plan: PlannedEncoding 
   let length = 0
   const texts = parts.map((part, index) => {
     const encode = plan?.encoders[index] ?? textForm
-    const text = typeof part === 'string' ? part : encode(valueAt(data, part.steps, budget), budget)
+    const text = typeof part === 'string' ? part : encode(resolveValue(data, part.steps, budget), budget)
     length += text.length
     if (length > maxRenderedBytes)
       throw limitError('the rendered text is too large', 'maxRenderedBytes', maxRenderedBytes)
@@ -87,13 +87,13 @@ function render(parts: readonly (string | Placeholder)[], plan: PlannedEncoding 
 export type PlainRuleValue = undefined | null | boolean | number | bigint | string | Uint8Array
 
 /** Returns a float as a number, and arrays and maps as JSON. Throws RuleError if the JSON would be too large. */
-export function plainValue(value: RuleValue): PlainRuleValue {
+export function toPlainValue(value: RuleValue): PlainRuleValue {
   if (value instanceof RuleFloat) return value.value
   const isComposed = typeof value === 'object' && value !== null && !(value instanceof Uint8Array)
   return isComposed ? encodeJson(value, new Budget()) : value
 }
 
-function values(paths: readonly (readonly Step[])[], data: RuleMap): RuleValue[] {
+function resolveValues(paths: readonly (readonly Step[])[], data: RuleMap): RuleValue[] {
   const budget = new Budget()
-  return paths.map((steps) => valueAt(data, steps, budget))
+  return paths.map((steps) => resolveValue(data, steps, budget))
 }

@@ -1,9 +1,9 @@
 // Runs SQL on sample data, without a broker: what `rule_test` does.
 
 import { type CompiledRule, compileRule } from './compile/compile-rule.ts'
-import { eventDefinitions, type EventName, sampleOf } from './events/event-definitions.ts'
-import { fieldsOf, RuleEvent } from './events/rule-event.ts'
-import { eventOf, eventOfTopic, takesEvent } from './events/sources.ts'
+import { eventDefinitions, type EventName, getSample } from './events/event-definitions.ts'
+import { toEventFields, RuleEvent } from './events/rule-event.ts'
+import { resolveEvent, findTopicEvent, takesEvent } from './events/sources.ts'
 import type { HostFunctions } from './functions/host-functions.ts'
 import {
   Budget,
@@ -31,9 +31,9 @@ export type RuleTestResult =
  */
 export function testRule(sql: string, context: RuleMap, host: HostFunctions): RuleTestResult {
   const rule = compileRule(sql, { ruleId: 'sql_test' })
-  const sample = sampleEvent(rule, context)
+  const sample = createSampleEvent(rule, context)
   if (sample instanceof RuleError) return { outcome: 'failed', error: sample }
-  const topic = sample.column('topic')
+  const topic = sample.readColumn('topic')
   if (!rule.sources.some((source) => takesEvent(source, sample.fields.event, topic))) return { outcome: 'no-match' }
   const result = rule.evaluate(sample, host)
   if (result.outcome === 'failed') return result
@@ -43,32 +43,32 @@ export function testRule(sql: string, context: RuleMap, host: HostFunctions): Ru
 }
 
 /** Returns the event that a context describes, or the error in the context. */
-export function sampleEvent(rule: CompiledRule, context: RuleMap): RuleEvent | RuleError {
-  const event = eventOfContext(rule, context)
+export function createSampleEvent(rule: CompiledRule, context: RuleMap): RuleEvent | RuleError {
+  const event = findContextEvent(rule, context)
   if (event instanceof RuleError) return event
-  const columns: MapBuilder = { ...sampleOf(event), ...context, event }
+  const columns: MapBuilder = { ...getSample(event), ...context, event }
   delete columns['event_type']
   const { payload } = columns
   if (isMap(payload) || isArray(payload)) columns['payload'] = encodeJson(payload, new Budget())
-  return new RuleEvent(fieldsOf(event, columns))
+  return new RuleEvent(toEventFields(event, columns))
 }
 
-function eventOfContext(rule: CompiledRule, context: RuleMap): EventName | RuleError {
+function findContextEvent(rule: CompiledRule, context: RuleMap): EventName | RuleError {
   const named = getKey(context, 'event') ?? getKey(context, 'event_type')
-  if (named === undefined) return eventOf(rule.sources[0])
-  const event = typeof named === 'string' ? eventNamed(named) : undefined
+  if (named === undefined) return resolveEvent(rule.sources[0])
+  const event = typeof named === 'string' ? findEvent(named) : undefined
   return event ?? new RuleError('the context names no known event', 'evaluation')
 }
 
 /** Names as `client.connected`, `client_connected` or `$events/client_connected`. */
-function eventNamed(name: string): EventName | undefined {
+function findEvent(name: string): EventName | undefined {
   for (const event of eventDefinitions.keys()) {
     if (name === event || name === event.replace('.', '_')) return event
   }
-  return eventOfTopic(name) ?? eventOfTopic(`$events/${name}`) ?? bridgeEvent(name)
+  return findTopicEvent(name) ?? findTopicEvent(`$events/${name}`) ?? findBridgeEvent(name)
 }
 
-function bridgeEvent(name: string): EventName | undefined {
+function findBridgeEvent(name: string): EventName | undefined {
   return name.startsWith('$bridges/') || name === 'bridge_mqtt' ? 'bridge.message' : undefined
 }
 
@@ -76,6 +76,6 @@ function bridgeEvent(name: string): EventName | undefined {
  * Returns a value for a JSON document: undefined members are left out, bytes that are not valid UTF-8 become
  * `{"$base64":…}`, floats keep a decimal. Throws RuleError if the text would be too large.
  */
-export function valueAsJson(value: RuleValue): string {
+export function toJsonText(value: RuleValue): string {
   return encodeJson(value, new Budget())
 }

@@ -15,18 +15,18 @@ import type { CompiledSchema, SchemaDefinition } from './model/schema.ts'
 export function compileSchema({ type, source }: Omit<SchemaDefinition, 'name'>): CompiledSchema {
   switch (type) {
     case 'json':
-      return jsonSchema(source)
+      return createJsonSchema(source)
     case 'avro':
-      return avroSchema(source)
+      return createAvroSchema(source)
     case 'protobuf':
-      return protobufSchema(compileProto(source))
+      return createProtobufSchema(compileProto(source))
     default:
       throw type satisfies never
   }
 }
 
 /** A value that passes is encoded as JSON. */
-function jsonSchema(source: string): CompiledSchema {
+function createJsonSchema(source: string): CompiledSchema {
   const validate = compileJsonSchema(source)
   return {
     type: 'json',
@@ -38,19 +38,19 @@ function jsonSchema(source: string): CompiledSchema {
     },
     decode: (data, messageType, budget) => {
       refuseMessageType('JSON Schema', messageType)
-      const value = decodeJson(counted(data, budget))
+      const value = decodeJson(toCountedText(data, budget))
       validate(value, budget)
       return value
     },
   }
 }
 
-function counted(data: Uint8Array, budget: Budget): RuleText {
-  budget.create(data.length)
+function toCountedText(data: Uint8Array, budget: Budget): RuleText {
+  budget.countCreated(data.length)
   return textFromBytes(data)
 }
 
-function avroSchema(source: string): CompiledSchema {
+function createAvroSchema(source: string): CompiledSchema {
   const type = parseAvro(source)
   return {
     type: 'avro',
@@ -67,13 +67,14 @@ function avroSchema(source: string): CompiledSchema {
 }
 
 /** Returns the schema of message types. */
-export function protobufSchema(messages: ProtoMessages): CompiledSchema {
+export function createProtobufSchema(messages: ProtoMessages): CompiledSchema {
   const messageTypes = [...messages.keys()]
   return {
     type: 'protobuf',
     messageTypes,
-    encode: (value, messageType, budget) => textFromBytes(encodeProto(messageIn(messages, messageType), value, budget)),
-    decode: (data, messageType, budget) => decodeProto(messageIn(messages, messageType), data, budget),
+    encode: (value, messageType, budget) =>
+      textFromBytes(encodeProto(requireMessage(messages, messageType), value, budget)),
+    decode: (data, messageType, budget) => decodeProto(requireMessage(messages, messageType), data, budget),
   }
 }
 
@@ -84,7 +85,7 @@ function refuseMessageType(schema: string, messageType: string | undefined): voi
 /** Message types that an error names. */
 const maxNamed = 10
 
-function messageIn(messages: ProtoMessages, messageType: string | undefined): ProtoMessage {
+function requireMessage(messages: ProtoMessages, messageType: string | undefined): ProtoMessage {
   const found = messageType === undefined ? undefined : messages.get(messageType)
   if (found !== undefined) return found
   const names = [...messages.keys()]

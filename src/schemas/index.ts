@@ -3,5 +3,5 @@
 
 export { compileSchema } from './compile-schema.ts'
 export { SchemaError, type CompiledSchema, type SchemaDefinition, type SchemaType } from './model/schema.ts'
-export { SchemaRegistry, sparkplugSchema } from './schema-registry.ts'
+export { SchemaRegistry, loadSparkplugSchema as sparkplugSchema } from './schema-registry.ts'
 export * as schemaLimits from './model/schema-limits.ts'

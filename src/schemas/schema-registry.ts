@@ -1,8 +1,8 @@
 // The schemas that rules know by name. A schema is compiled when a rule uses it first.
 
 import { RuleError } from '../values/index.ts'
-import { compileSchema, protobufSchema } from './compile-schema.ts'
-import { sparkplugMessages } from './protobuf/sparkplug.ts'
+import { compileSchema, createProtobufSchema } from './compile-schema.ts'
+import { loadSparkplugMessages } from './protobuf/sparkplug.ts'
 import { type CompiledSchema, type SchemaDefinition, SchemaError } from './model/schema.ts'
 
 interface RegisteredSchema extends SchemaDefinition {
@@ -35,12 +35,12 @@ export class SchemaRegistry {
       const shown = JSON.stringify(name.slice(0, 64))
       throw new RuleError(`there is no schema ${shown}: add it to the schema registry`)
     }
-    found.compiled ??= compiled(found)
+    found.compiled ??= compileDefinition(found)
     return found.compiled
   }
 }
 
-function compiled(definition: SchemaDefinition): CompiledSchema {
+function compileDefinition(definition: SchemaDefinition): CompiledSchema {
   try {
     return compileSchema(definition)
   } catch (error) {
@@ -52,7 +52,7 @@ function compiled(definition: SchemaDefinition): CompiledSchema {
 let sparkplug: CompiledSchema | undefined
 
 /** The schema of Sparkplug B. */
-export function sparkplugSchema(): CompiledSchema {
-  sparkplug ??= protobufSchema(sparkplugMessages())
+export function loadSparkplugSchema(): CompiledSchema {
+  sparkplug ??= createProtobufSchema(loadSparkplugMessages())
   return sparkplug
 }

@@ -3,7 +3,7 @@
 import { type ActionBroker, type LateRuleHook, RuleEngine, type StoredValueChange } from '../actions/index.ts'
 import type { PacketLimits } from '../protocol/index.ts'
 import { bridgeListener } from './bridges/bridge-manager.ts'
-import { sessionsWithPrefix } from './bridges/removed-bridges.ts'
+import { listClientIdsWithPrefix } from './bridges/removed-bridges.ts'
 import type { ShardDependencies } from './runtime/shard-dependencies.ts'
 import type { Shard } from './shard.ts'
 
@@ -34,10 +34,10 @@ export function createRuleEngine(
     commands,
     nowMs,
     openConnection: (stream) => void shard.openConnection(stream, bridgeListener),
-    findSessions: (prefix) => sessionsWithPrefix(core.view, prefix),
-    setRules: (rules, triggers, countedTopics) => shard.input({ kind: 'rules', rules, triggers, countedTopics }),
-    noteWaiting: (clientIds, text) => {
-      for (const clientId of clientIds) eventLog.timelines.noteWaiting(clientId, text, nowMs())
+    findSessions: (prefix) => listClientIdsWithPrefix(core.view, prefix),
+    setRules: (rules, triggers, countedTopics) => shard.handleInput({ kind: 'rules', rules, triggers, countedTopics }),
+    recordWaiting: (clientIds, text) => {
+      for (const clientId of clientIds) eventLog.timelines.recordWaiting(clientId, text, nowMs())
     },
   }
   return new RuleEngine(broker, ruleHook)

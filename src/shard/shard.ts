@@ -18,14 +18,14 @@ import { failedAssertion, type PacketDecoderOptions } from '../protocol/index.ts
 import { counterCells } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { AccessRequests } from './store/access-requests.ts'
-import { connectionOver } from './listeners/connection-origin.ts'
+import { createConnection } from './listeners/connection-origin.ts'
 import { ConnectRouting } from './listeners/connect-routing.ts'
 import type { BridgeManager } from './bridges/bridge-manager.ts'
-import { ClientEvents, publicationOf } from './observe/client-events.ts'
+import { ClientEvents, toPublishInput } from './observe/client-events.ts'
 import { PendingCommands } from './runtime/pending-commands.ts'
 import { CommitPipeline } from './store/commit-pipeline.ts'
 import { DeadlineTimer } from './runtime/deadline-timer.ts'
-import { decoderFor, decoderOptions } from './io/decoder-options.ts'
+import { createDecoder, createDecoderOptions } from './io/decoder-options.ts'
 import { EventLog } from './observe/event-log.ts'
 import { FirstMessage } from './observe/first-message.ts'
 import type { ShardListener, ShardSettings } from './messages/messages.ts'
@@ -36,8 +36,8 @@ import { PacketWriter } from './io/packet-writer.ts'
 import { WaitUntil } from './runtime/wait-until.ts'
 import { PeerLinks } from './peers/peer-links.ts'
 import { CrashMarker } from './store/crash-marker.ts'
-import { sharedWithNode } from './shared-with-node.ts'
-import { droppedMessages, refusedPackets, publishCounters } from './observe/shard-counters.ts'
+import { createSharedOptions } from './shared-with-node.ts'
+import { countDroppedMessages, countRefusedPackets, publishCounters } from './observe/shard-counters.ts'
 import { ShardMemory } from './runtime/shard-memory.ts'
 import { ShardHistograms } from './observe/shard-histograms.ts'
 import { isStoreRead, StoreReads } from './store/store-reads.ts'
@@ -50,7 +50,7 @@ export class Shard {
   readonly access: AccessControl
   readonly reader: PacketReader
   readonly writer: PacketWriter
-  readonly commands = new PendingCommands((input) => this.#guarded(() => this.input(input)))
+  readonly commands = new PendingCommands((input) => this.#runGuarded(() => this.handleInput(input)))
   readonly #dependencies: ShardDependencies
   readonly commits: CommitPipeline
   readonly #storeReads: StoreReads
@@ -61,7 +61,7 @@ export class Shard {
   readonly clientOutputs = new Set<ClientOutput>()
   readonly #turn: Turn
   readonly #inputDrains = new InputDrains({
-    noteDrained: (connection) => this.#guarded(() => this.input({ kind: 'input-drained', connection })),
+    onDrained: (connection) => this.#runGuarded(() => this.handleInput({ kind: 'input-drained', connection })),
   })
   readonly #histograms: ShardHistograms
   readonly #memory: ShardMemory
@@ -69,12 +69,12 @@ export class Shard {
   /** Undefined until the shard accepts clients. */
   bridges: BridgeManager | undefined
   #committedBatch = 0
-  readonly #firstMessage = new FirstMessage(() => this.#dependencies.noteFirstMessage())
+  readonly #firstMessage = new FirstMessage(() => this.#dependencies.onFirstMessage())
   #settings: CoreSettings
   /** Options of the decoders of all connections. */
   #decoderOptions: PacketDecoderOptions
   readonly #waiting = new WaitUntil()
-  readonly #timer = new DeadlineTimer(() => this.#guarded(this.#turn.planEnd))
+  readonly #timer = new DeadlineTimer(() => this.#runGuarded(this.#turn.planEnd))
 
   constructor(dependencies: ShardDependencies) {
     this.#dependencies = dependencies
@@ -84,28 +84,28 @@ export class Shard {
     this.#histograms = new ShardHistograms(histograms, shardNumber)
     this.#turn = new Turn(dependencies.clock, {
       begin: () => this.#histograms.beginTurn(),
-      end: () => this.#guarded(() => this.#endTurn()),
+      end: () => this.#runGuarded(() => this.#endTurn()),
     })
     const turn = this.#turn
     this.#memory = new ShardMemory(dependencies.start)
     const { topics, account: memory } = this.#memory
-    this.#decoderOptions = decoderOptions(core, dependencies.start.maxPropertyBytes, topics)
+    this.#decoderOptions = createDecoderOptions(core, dependencies.start.maxPropertyBytes, topics)
     const clientEvents = new ClientEvents({
       topic: dependencies.start.clientEventsTopic,
       keepAliveMultiplier: core.keepAliveMultiplier,
-      publishMessage: (message) => this.#guarded(() => this.input(publicationOf(message))),
-      client: (clientId) => this.core.view.client(clientId),
+      publishMessage: (message) => this.#runGuarded(() => this.handleInput(toPublishInput(message))),
+      findClient: (clientId) => this.core.view.findClient(clientId),
     })
     const { log, counters } = dependencies
     const notified = { clientEvents, commands: this.commands, alarms: dependencies }
-    const droppedSoFar = (): number => droppedMessages(this.core.view)
-    const refusedSoFar = (): number => refusedPackets(this.core.view)
-    this.eventLog = new EventLog({ log, counters, droppedSoFar, refusedSoFar, ...notified })
+    const countDropped = (): number => countDroppedMessages(this.core.view)
+    const countRefused = (): number => countRefusedPackets(this.core.view)
+    this.eventLog = new EventLog({ log, counters, countDropped, countRefused, ...notified })
     this.access = this.#createAccessControl()
     const { permissions } = this.access
     const shard = { own: shardNumber, count: dependencies.start.shards ?? 1 }
     const { identity, ruleHook } = dependencies
-    const shared = sharedWithNode(dependencies.start, shard)
+    const shared = createSharedOptions(dependencies.start, shard)
     this.core = new BrokerCore(core, { identity, topics, memory, permissions, shard, ruleHook, ...shared })
     const { eventLog } = this
     this.writer = new PacketWriter({ turn, counters, eventLog, maxUnsentBytesTotal })
@@ -115,28 +115,27 @@ export class Shard {
       counters,
       eventLog,
       maxUnfinishedBytesTotal,
-      maxUnsentBytes: () => this.#settings.maxUnsentBytes,
+      readMaxUnsentBytes: () => this.#settings.maxUnsentBytes,
       carryOut: () => this.#carryOut(),
     })
     this.peers = shard.count === 1 ? undefined : this.#createPeerLinks()
     this.#connectRouting = this.peers === undefined ? undefined : this.#createConnectRouting(this.peers)
     this.#accessRequests = new AccessRequests(this.access, {
       respond: (input) => this.core.handle(input, this.#turn.nowMs()),
-      respondLater: (input) => this.#guarded(() => this.input(input)),
+      respondLater: (input) => this.#runGuarded(() => this.handleInput(input)),
       fail: (error) => dependencies.fail(error),
     })
     this.commits = new CommitPipeline(dependencies.store, {
-      noteCommitted: (batch) => this.#guarded(() => this.#afterCommit(batch)),
-      noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
+      onCommitted: (batch) => this.#runGuarded(() => this.#handleCommitted(batch)),
+      onHealthChange: (isHealthy, why) => this.#runGuarded(() => this.#changeHealth(isHealthy, why)),
       fail: (error) => dependencies.fail(error),
     })
     this.#storeReads = new StoreReads(
       dependencies.store,
       {
-        respond: (response, marked) => this.#guarded(() => marked(() => this.input(response))),
-        noteFailure: (text) => dependencies.raiseAlarm('storage-reading', text),
-        noteRecovery: () =>
-          dependencies.endAlarm('storage-reading', 'all reads that failed were repeated successfully'),
+        respond: (response, marked) => this.#runGuarded(() => marked(() => this.handleInput(response))),
+        onFailure: (text) => dependencies.raiseAlarm('storage-reading', text),
+        onRecovery: () => dependencies.endAlarm('storage-reading', 'all reads that failed were repeated successfully'),
         fail: (error) => dependencies.fail(error),
       },
       crashMarker === undefined ? undefined : new CrashMarker(crashMarker),
@@ -159,7 +158,7 @@ export class Shard {
       log,
       nowMs: this.#turn.nowMs,
       logins: loginTable && { table: loginTable, shard: shardNumber },
-      permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
+      onPermissionsChanged: () => this.#runGuarded(() => this.handleInput({ kind: 'permissions-changed' })),
     })
   }
 
@@ -180,15 +179,15 @@ export class Shard {
 
   #createConnectRouting(peers: PeerLinks): ConnectRouting {
     return new ConnectRouting(this.#dependencies, peers, {
-      openHere: (output, first) => this.reader.handleFirst(output, first),
+      openHere: (output, first) => this.reader.handleFirstPacket(output, first),
       forget: (output) => this.#forget(output),
       closeAfterFlush: (output) => this.#closeAfterFlush(output),
-      noteRead: (output) => this.reader.noteFirstBytes(output),
+      onFirstBytes: (output) => this.reader.handleFirstBytes(output),
     })
   }
 
   /** Adds the link to another shard of the node. */
-  link(peer: PeerNumber, port: LinkPort): void {
+  addLink(peer: PeerNumber, port: LinkPort): void {
     if (this.peers === undefined) throw failedAssertion(`link to shard ${peer}, but the node has one shard`)
     this.peers.add(peer, port)
   }
@@ -199,7 +198,7 @@ export class Shard {
   }
 
   /** Resolves with true when the core has the filters of the other shards, or with false after `timeoutMs`. */
-  isReadyWithin(timeoutMs: number): Promise<boolean> {
+  waitUntilReady(timeoutMs: number): Promise<boolean> {
     return this.#waiting.wait(() => this.core.view.isReadyForClients, timeoutMs)
   }
 
@@ -212,8 +211,8 @@ export class Shard {
 
   /** Opens a connection: of a listener, relayed by another shard, or of a client inside this process. */
   openConnection(stream: ByteStream, listener: ShardListener): ClientOutput {
-    const output = new ClientOutput(this, stream, decoderFor(this.#decoderOptions, listener, this.#memory.level))
-    output.connection = connectionOver(output, listener)
+    const output = new ClientOutput(this, stream, createDecoder(this.#decoderOptions, listener, this.#memory.level))
+    output.connection = createConnection(output, listener)
     this.clientOutputs.add(output)
     // This input has no outputs. A turn is not planned, because a turn for each new connection would be expensive.
     this.core.handle({ kind: 'connection-opened', connection: output.connection }, this.#dependencies.clock.nowMs())
@@ -226,7 +225,7 @@ export class Shard {
     this.clientOutputs.delete(output)
     this.reader.forget(output)
     output.connection = undefined
-    if (connection !== undefined) this.input({ kind: 'connection-closed', connection })
+    if (connection !== undefined) this.handleInput({ kind: 'connection-closed', connection })
   }
 
   #closeAfterFlush(output: ClientOutput): void {
@@ -240,33 +239,33 @@ export class Shard {
     const { permissions } = this.access
     const wasOpen = permissions.allowsEverything
     this.access.changeSettings(access)
-    this.#decoderOptions = decoderOptions(settings, maxPropertyBytes, this.#memory.topics)
-    if (!wasOpen || !permissions.allowsEverything) this.input({ kind: 'permissions-changed' })
-    this.input({ kind: 'settings', settings })
+    this.#decoderOptions = createDecoderOptions(settings, maxPropertyBytes, this.#memory.topics)
+    if (!wasOpen || !permissions.allowsEverything) this.handleInput({ kind: 'permissions-changed' })
+    this.handleInput({ kind: 'settings', settings })
   }
 
   /** Applies a change of stored access records. */
   applyAccess(change: RecordChange): void {
-    if (this.access.applyRecords(change)) this.input({ kind: 'permissions-changed' })
+    if (this.access.applyRecords(change)) this.handleInput({ kind: 'permissions-changed' })
   }
 
   /** Handles inputs other than packets. */
-  input(input: Input): void {
+  handleInput(input: Input): void {
     this.core.handle(input, this.#turn.nowMs())
     this.#carryOut()
   }
 
-  noteInputEnded({ connection }: ClientOutput): void {
-    if (connection !== undefined) this.#guarded(() => this.input({ kind: 'input-ended', connection }))
+  handleInputEnded({ connection }: ClientOutput): void {
+    if (connection !== undefined) this.#runGuarded(() => this.handleInput({ kind: 'input-ended', connection }))
   }
 
-  noteClosed(output: ClientOutput, error: Error | undefined): void {
+  handleClosed(output: ClientOutput, error: Error | undefined): void {
     this.clientOutputs.delete(output)
     this.reader.forget(output)
     const { connection } = output
     if (connection !== undefined) {
       this.access.forget(connection)
-      this.input({ kind: 'connection-closed', connection })
+      this.handleInput({ kind: 'connection-closed', connection })
     }
     if (error !== undefined)
       this.#dependencies.log.debug('stream failed', { address: output.stream.remoteAddress, error: error.message })
@@ -275,7 +274,7 @@ export class Shard {
 
   /** Disconnects clients and ends their streams. When it resolves, acknowledged state is durable. */
   async stop(timeoutMs: number): Promise<void> {
-    this.input({ kind: 'shutdown' })
+    this.handleInput({ kind: 'shutdown' })
     // A client that has not sent CONNECT gets no DISCONNECT.
     for (const output of this.clientOutputs)
       if (output.connection?.now.state === 'awaiting-connect') output.stream.end()
@@ -290,7 +289,7 @@ export class Shard {
     await this.#storeReads.end()
     this.#endTurn()
     while (this.core.view.hasBatch || this.commits.isBusy) {
-      await this.commits.whenIdle()
+      await this.commits.waitUntilIdle()
       this.#startCommit()
     }
     peers?.close()
@@ -311,7 +310,7 @@ export class Shard {
     for (const event of outputs.events) this.eventLog.record(event, this.#turn.nowMs())
     this.core.clearOutputs()
     const { hasBatch } = this.core.view
-    if (hasBatch) this.#histograms.noteGathering()
+    if (hasBatch) this.#histograms.recordBatchChange()
     if (hasBatch || this.core.view.hasMoreWork) this.#turn.planEnd()
     this.#setTimer()
   }
@@ -319,7 +318,7 @@ export class Shard {
   #handleRequests(requests: CoreRequest[]): void {
     for (const request of requests) {
       if (isStoreRead(request)) this.#storeReads.add(request, this.#committedBatch)
-      else this.#accessRequests.take(request)
+      else this.#accessRequests.handle(request)
     }
   }
 
@@ -340,7 +339,7 @@ export class Shard {
     const { takenBytes } = this.writer.buffers
     publishCounters(this.#dependencies.counters, this.core.view, takenBytes)
     this.#memory.publish(this.core.view, { buffers: takenBytes, packets: this.reader.partialPacketBytes })
-    this.#firstMessage.look(this.core.view)
+    this.#firstMessage.check(this.core.view)
     this.#waiting.check()
     this.#turn.forgetTime()
     this.#histograms.endTurn()
@@ -355,17 +354,17 @@ export class Shard {
       const isForDisk = batch.changes.length > batch.cancelled
       this.#histograms.takeBatch(isForDisk)
       if (isForDisk) this.commits.start(batch)
-      else this.#afterCommit(batch)
+      else this.#handleCommitted(batch)
     }
   }
 
-  #afterCommit(batch: Batch): void {
+  #handleCommitted(batch: Batch): void {
     this.#committedBatch = batch.number
-    this.#histograms.noteCommitted()
+    this.#histograms.recordCommitted()
     this.writer.encode(batch.sendsAfterCommit)
-    this.input({ kind: 'committed', batch: batch.number })
-    this.#storeReads.noteCommitted(batch.number)
-    this.writer.noteCommitted(batch.number)
+    this.handleInput({ kind: 'committed', batch: batch.number })
+    this.#storeReads.handleCommitted(batch.number)
+    this.writer.handleCommitted(batch.number)
   }
 
   #changeHealth(isHealthy: boolean, why: string): void {
@@ -375,19 +374,19 @@ export class Shard {
         'storage',
         `the disk fails: messages that must be stored are not acknowledged; repair the disk or free space: ${why}`,
       )
-    this.input({ kind: 'storage-health', isHealthy })
+    this.handleInput({ kind: 'storage-health', isHealthy })
   }
 
   #setTimer(): void {
-    this.#timer.setFor(this.core.nextDeadlineMs(), this.#turn.nowMs)
+    this.#timer.schedule(this.core.findNextDeadlineMs(), this.#turn.nowMs)
   }
 
   #tick(): void {
     this.#timer.begin()
-    this.input({ kind: 'tick' })
+    this.handleInput({ kind: 'tick' })
   }
 
-  #guarded(work: () => void): void {
+  #runGuarded(work: () => void): void {
     try {
       work()
     } catch (error) {

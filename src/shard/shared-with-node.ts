@@ -3,19 +3,19 @@
 
 import type { BrokerOptions } from '../core/index.ts'
 import type { ShardStart } from './messages/messages.ts'
-import { retainedOnPeersOf } from './observe/shard-counters.ts'
+import { createRetainedOnPeersCounter } from './observe/shard-counters.ts'
 import { createMatchRegex } from './runtime/match-regex.ts'
 import { NamespaceTable } from './runtime/namespace-table.ts'
 
-type SharedOptions = Pick<BrokerOptions, 'namespaces' | 'quotas' | 'retainedOnPeers' | 'brokerName' | 'matchRegex'>
+type SharedOptions = Pick<BrokerOptions, 'namespaces' | 'quotas' | 'countRetainedOnPeers' | 'brokerName' | 'matchRegex'>
 
 /** `own` and `count`: the number of the shard, and the number of shards. */
-export function sharedWithNode(start: ShardStart, { own, count }: { own: number; count: number }): SharedOptions {
+export function createSharedOptions(start: ShardStart, { own, count }: { own: number; count: number }): SharedOptions {
   const { namespaces, namespaceTable: table, brokerName } = start
   return {
     namespaces,
     quotas: table && new NamespaceTable(table, { shards: count, own }),
-    retainedOnPeers: retainedOnPeersOf(start),
+    countRetainedOnPeers: createRetainedOnPeersCounter(start),
     brokerName,
     matchRegex: createMatchRegex(),
   }

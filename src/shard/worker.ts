@@ -19,8 +19,8 @@ import {
 import { denyAddresses } from '../transports/index.ts'
 import { BridgeManager } from './bridges/bridge-manager.ts'
 import { GatewayManager } from './gateways/gateway-manager.ts'
-import { storedFacts } from './gateways/stored-facts.ts'
-import { publicationOf } from './observe/client-events.ts'
+import { createStoredFacts } from './gateways/stored-facts.ts'
+import { toPublishInput } from './observe/client-events.ts'
 import { AutoSubscriber } from './runtime/auto-subscriber.ts'
 import { Clock } from './runtime/clock.ts'
 import { raiseInliningLimit } from './runtime/v8-flags.ts'
@@ -33,7 +33,7 @@ import type {
   ShardToNode,
   TraceTarget,
 } from './messages/messages.ts'
-import { type ListenerLimits, listenerLimitsOf } from './listeners/listener-limits.ts'
+import { type ListenerLimits, createListenerLimits } from './listeners/listener-limits.ts'
 import { type ListenerDependencies, ListenerFactory } from './listeners/open-listener.ts'
 import { CrashMarker } from './store/crash-marker.ts'
 import { restoreAccess, restoreBroker } from './store/restore.ts'
@@ -42,7 +42,7 @@ import type { QueriedShard } from './queries/queried-shard.ts'
 import { LibraryGuard } from './runtime/library-guard.ts'
 import { createRuleEngine } from './shard-actions.ts'
 import { disconnectClients } from './listeners/disconnect-clients.ts'
-import { type HeapManager, startIdleGc, trafficIn } from './runtime/idle-gc.ts'
+import { type HeapManager, startIdleGc, computeTraffic } from './runtime/idle-gc.ts'
 import { Shard } from './shard.ts'
 import { QueueAlarms } from './observe/queue-alarms.ts'
 import { Tracer } from './observe/tracer.ts'
@@ -73,7 +73,7 @@ let gatewayPlan = start.gateways ?? []
 let heap: HeapManager | undefined
 const counters = new Counters(start.counters, start.shardNumber)
 const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =>
-  post({ kind: 'log', level, event, fields }),
+  postToNode({ kind: 'log', level, event, fields }),
 )
 
 if (start.histograms !== undefined) {
@@ -89,14 +89,14 @@ let usersOfLibraries: Pick<RuleEngine, 'restartUsers'> | undefined
 const guard = new LibraryGuard({
   log,
   monotonicMs: () => performance.now(),
-  noteFailure: () => counters.add(counterCells.libraryFailures, 1),
+  countFailure: () => counters.add(counterCells.libraryFailures, 1),
   restartUsers: (library, why, delayMs) => usersOfLibraries?.restartUsers(library, why, delayMs),
 })
 // Rejections that nothing handles arrive here as well.
 process.on('uncaughtException', (error) => guard.handle(error))
 
 await run().catch((error: unknown) => {
-  post({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
+  postToNode({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
   process.exit(1)
 })
 
@@ -104,7 +104,7 @@ async function run(): Promise<void> {
   let shard: Shard | undefined
   counters.clearGauges()
   denyAddresses(start.deniedAddresses ?? [])
-  const client = new StoreClient((request) => post({ kind: 'store', request }))
+  const client = new StoreClient((request) => postToNode({ kind: 'store', request }))
   const early: NodeToShard[] = []
   let handleMessage = (message: NodeToShard): void => void early.push(message)
   parentPort?.on('message', (message: NodeToShard) => {
@@ -115,18 +115,18 @@ async function run(): Promise<void> {
     directory: join(start.dataDirectory, 'store'),
     sync: start.storage.sync,
     syncIntervalMs: start.storage.syncIntervalMs,
-    onAlarm: ({ alarm, text }) => post({ kind: 'alarm', name: alarm, message: text }),
-    onReleased: (payloadIds) => shard?.input({ kind: 'payloads-released', payloadIds }),
+    onAlarm: ({ alarm, text }) => postToNode({ kind: 'alarm', name: alarm, message: text }),
+    onReleased: (payloadIds) => shard?.handleInput({ kind: 'payloads-released', payloadIds }),
     partition: { own: start.shardNumber, count: start.shards ?? 1 },
     client,
   })
   const clock = new Clock(start.clockBaseMs)
   const identity = randomBytes(identityBytes).toString('hex')
-  const listenerLimits = listenerLimitsOf(start)
+  const listenerLimits = createListenerLimits(start)
   const listeners: ListenerSet = new ListenerSet(start.listeners, {
     factory: createListenerFactory(listenerLimits, {
       accept: (stream, listener) => running.accept(stream, listener),
-      storedKey: storedKeyOf(() => running),
+      findStoredKey: createStoredKeyFinder(() => running),
     }),
     own: start.shardNumber,
     disconnectClients: (numbers) => disconnectClients(running, numbers),
@@ -134,8 +134,8 @@ async function run(): Promise<void> {
     endAlarm,
   })
   const gateways = createGateways(() => running, { listenerLimits, clock, store })
-  const listenerOf = (number: number): ShardListener | undefined =>
-    listeners.byNumber(number) ?? gateways.listenerOf(number)
+  const findListener = (number: number): ShardListener | undefined =>
+    listeners.findListener(number) ?? gateways.findListener(number)
   const running: Shard = new Shard({
     start,
     ruleHook,
@@ -144,9 +144,9 @@ async function run(): Promise<void> {
     counters,
     log,
     identity,
-    listenerOf,
-    acceptGatewayStream: (stream, number) => gateways.takeDatagrams(stream, number),
-    noteFirstMessage: raiseInliningLimit,
+    findListener,
+    acceptGatewayStream: (stream, number) => gateways.acceptDatagrams(stream, number),
+    onFirstMessage: raiseInliningLimit,
     raiseAlarm,
     endAlarm,
     fail,
@@ -155,11 +155,11 @@ async function run(): Promise<void> {
   running.eventLog.tracer = createTracer(start.traces ?? [])
   running.eventLog.autoSubscriber = createAutoSubscriber(running)
   await restoreAccess(store, running.access)
-  await restoreBroker(store, running.core, { nowMs: clock.nowMs(), mark: crashMarkerOf(start) })
-  running.input({ kind: 'tick' })
-  client.onTrouble = () => running.commits.noteTrouble(client.trouble)
+  await restoreBroker(store, running.core, { nowMs: clock.nowMs(), mark: openCrashMarker(start) })
+  running.handleInput({ kind: 'tick' })
+  client.onTrouble = () => running.commits.setTrouble(client.trouble)
   client.onTrouble()
-  for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
+  for (const { peer, port } of start.links ?? []) running.addLink(peer, linkPortOver(port))
   const rules = createRules(running, clock)
   usersOfLibraries = rules
   handleMessage = (message) =>
@@ -173,8 +173,8 @@ async function run(): Promise<void> {
 /** Collects garbage while the thread is idle, and on request. */
 function createHeapManager(running: Shard): HeapManager {
   return startIdleGc({
-    traffic: () => trafficIn((name) => counters.get(counterCells[name])) + (running.peers?.relayedChunks ?? 0),
-    clientBytes: () => running.core.view.memory.totalBytes,
+    readTraffic: () => computeTraffic((name) => counters.get(counterCells[name])) + (running.peers?.relayedChunks ?? 0),
+    readClientBytes: () => running.core.view.memory.totalBytes,
     forget() {
       running.forgetTopics()
       running.writer.buffers.forget()
@@ -191,7 +191,7 @@ function createGateways(
     store,
   }: { readonly listenerLimits: ListenerLimits; readonly clock: Clock; readonly store: Store },
 ): GatewayManager {
-  const storedKey = storedKeyOf(running)
+  const storedKey = createStoredKeyFinder(running)
   return new GatewayManager({
     own: start.shardNumber,
     shards: start.shards ?? 1,
@@ -199,10 +199,11 @@ function createGateways(
     log,
     nowMs: () => clock.nowMs(),
     accept: (stream, listener) => running().accept(stream, listener),
-    openListener: (listener, accept) => createListenerFactory(listenerLimits, { accept, storedKey }).open(listener),
+    openListener: (listener, accept) =>
+      createListenerFactory(listenerLimits, { accept, findStoredKey: storedKey }).open(listener),
     storedKey,
     connections: listenerLimits.connections,
-    ...storedFacts(running, store),
+    ...createStoredFacts(running, store),
     isBanned: (address) => running().access.isBanned(address),
     raiseAlarm,
     endAlarm,
@@ -215,16 +216,16 @@ function createRules(shard: Shard, clock: Clock): RuleEngine {
     start,
     clock,
     ruleHook,
-    limits: () => limitsOf(settings).limits,
+    limits: () => selectPacketLimits(settings).limits,
     log,
-    sendStoredValues: (changes) => post({ kind: 'stored-values', changes }),
+    sendStoredValues: (changes) => postToNode({ kind: 'stored-values', changes }),
     raiseAlarm,
     endAlarm,
     fail,
   })
 }
 
-function crashMarkerOf({ crashMarker }: ShardStart): CrashMarker | undefined {
+function openCrashMarker({ crashMarker }: ShardStart): CrashMarker | undefined {
   return crashMarker === undefined ? undefined : new CrashMarker(crashMarker)
 }
 
@@ -237,19 +238,19 @@ function startBridges(shard: Shard, store: Store, clock: Clock): void {
     shards: start.shards ?? 1,
     log,
     nowMs: () => clock.nowMs(),
-    limits: () => limitsOf(settings),
+    readLimits: () => selectPacketLimits(settings),
     raiseAlarm,
     endAlarm,
     fail,
     readOldest: (clientId, fromSequence) => readOldest(store, clientId, fromSequence),
-    report: (reports) => post({ kind: 'bridges', reports }),
-    sendFilters: (notice) => post({ kind: 'client-filters', notice }),
+    report: (reports) => postToNode({ kind: 'bridges', reports }),
+    sendFilters: (notice) => postToNode({ kind: 'client-filters', notice }),
   })
   shard.bridges.configure(plans)
   shard.bridges.endRemovedBridges().catch(fail)
 }
 
-function limitsOf({
+function selectPacketLimits({
   core: { maxPacketBytes, maxTopicLevels, maxTopicBytes, receiveMaximum },
   maxPropertyBytes,
 }: ShardSettings) {
@@ -257,7 +258,9 @@ function limitsOf({
 }
 
 function createTracer(targets: readonly TraceTarget[]): Tracer | undefined {
-  return targets.length === 0 ? undefined : new Tracer(targets, (name, line) => post({ kind: 'trace', name, line }))
+  return targets.length === 0
+    ? undefined
+    : new Tracer(targets, (name, line) => postToNode({ kind: 'trace', name, line }))
 }
 
 interface Running {
@@ -271,8 +274,8 @@ interface Running {
 }
 
 function createAutoSubscriber({ core, commands }: Shard): AutoSubscriber {
-  const client = (clientId: string): ReturnType<typeof core.view.client> => core.view.client(clientId)
-  return new AutoSubscriber(start.autoSubscriptions, { log, client, run: (command) => commands.run(command) })
+  const findClient = (clientId: string): ReturnType<typeof core.view.findClient> => core.view.findClient(clientId)
+  return new AutoSubscriber(start.autoSubscriptions, { log, findClient, run: (command) => commands.run(command) })
 }
 
 function handleNodeMessage(
@@ -286,49 +289,50 @@ function handleNodeMessage(
     listenerLimits.connections.limit = settings.maxConnections
     listenerLimits.rate.change(settings.maxConnectionRate)
     log.changeLevel(message.settings.logLevel)
-    post({ kind: 'changed', change: message.change })
+    postToNode({ kind: 'changed', change: message.change })
   } else if (message.kind === 'access') {
     shard.applyAccess(message.records)
-    post({ kind: 'changed', change: message.change })
+    postToNode({ kind: 'changed', change: message.change })
   } else if (message.kind === 'traces') {
     shard.eventLog.tracer = createTracer(message.targets)
-    post({ kind: 'changed', change: message.change })
+    postToNode({ kind: 'changed', change: message.change })
   } else if (message.kind === 'bridges') {
     plans = message.plans
     shard.bridges?.configure(plans)
-    post({ kind: 'changed', change: message.change })
+    postToNode({ kind: 'changed', change: message.change })
   } else if (message.kind === 'rules') {
     const { change } = message
-    rules.take(message.plan).then(() => post({ kind: 'changed', change }), fail)
+    rules.configure(message.plan).then(() => postToNode({ kind: 'changed', change }), fail)
   } else if (message.kind === 'gateways') {
     const { change } = message
     gatewayPlan = message.plan
-    gateways.configure(gatewayPlan).then(() => post({ kind: 'changed', change }), fail)
+    gateways.configure(gatewayPlan).then(() => postToNode({ kind: 'changed', change }), fail)
   } else if (message.kind === 'memory') {
-    shard.input({ kind: 'memory-level', level: message.level, step: message.step })
+    shard.handleInput({ kind: 'memory-level', level: message.level, step: message.step })
     heap?.setShort(message.level !== 'normal')
   } else if (message.kind === 'collect-garbage') heap?.collectNow()
   else if (message.kind === 'client-filters') shard.bridges?.filters.receive(message.from, message.notice)
-  else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
+  else if (message.kind === 'link') shard.addLink(message.peer, linkPortOver(message.port))
   else if (message.kind === 'reload-files') Promise.all([listeners.reload(), gateways.reload()]).catch(fail)
   else if (message.kind === 'listeners') {
     const { change } = message
     const taken = listeners.apply(message.step, message.difference)
-    taken.then((problem) => post({ kind: 'changed', change, problem }), fail)
-  } else if (message.kind === 'broker-messages') for (const own of message.messages) shard.input(publicationOf(own))
+    taken.then((problem) => postToNode({ kind: 'changed', change, problem }), fail)
+  } else if (message.kind === 'broker-messages')
+    for (const own of message.messages) shard.handleInput(toPublishInput(own))
   else if (message.kind === 'stored-values') rules.storedValues.apply(message.changes, message.isOwn)
-  else if (message.kind === 'alarm') shard.input({ kind: 'rule-trigger', trigger: message.trigger })
+  else if (message.kind === 'alarm') shard.handleInput({ kind: 'rule-trigger', trigger: message.trigger })
   else if (message.kind === 'query') {
     const { number, query } = message
-    handleQuery(queriedParts(shard, rules, gateways), query, clock.nowMs()).then(
-      (result) => post({ kind: 'query-result', number, result }),
+    handleQuery(toQueriedShard(shard, rules, gateways), query, clock.nowMs()).then(
+      (result) => postToNode({ kind: 'query-result', number, result }),
       fail,
     )
   } else if (message.kind === 'stop')
     stop({ shard, store, listeners, listenerLimits, clock, rules, gateways }).catch(fail)
 }
 
-function queriedParts(
+function toQueriedShard(
   { core, access, commands, eventLog, bridges }: Shard,
   rules: RuleEngine,
   gateways: GatewayManager,
@@ -339,7 +343,7 @@ function queriedParts(
 /** Raises and ends alarms about nearly full queues. */
 function watchQueues({ core }: Shard): void {
   const alarms = new QueueAlarms({
-    listNearlyFull: (max) => core.view.nearlyFullSessions(max),
+    listNearlyFull: (max) => core.view.listNearlyFullSessions(max),
     nowMs: () => Date.now(),
     raiseAlarm,
     endAlarm,
@@ -357,18 +361,18 @@ async function acceptClients(
   rules: RuleEngine,
   gateways: GatewayManager,
 ): Promise<void> {
-  if (!(await shard.isReadyWithin(readyTimeoutMs))) {
+  if (!(await shard.waitUntilReady(readyTimeoutMs))) {
     raiseAlarm(
       'shards',
       'some shards have not sent the subscriptions of their clients: clients may miss messages until they have',
     )
-    shard.isReadyWithin(maxTimerMs).then((isReady) => {
+    shard.waitUntilReady(maxTimerMs).then((isReady) => {
       if (isReady) endAlarm('shards', 'all shards have sent the subscriptions of their clients')
     }, fail)
   }
   if (isStopping) return
   // A message that arrives before its rules are active would not trigger them.
-  if (start.rules !== undefined) await rules.take(start.rules)
+  if (start.rules !== undefined) await rules.configure(start.rules)
   rules.adopt().catch(fail)
   if (isStopping) return
   shard.acceptClients()
@@ -379,29 +383,29 @@ async function acceptClients(
   watchQueues(shard)
   if (isStopping) return listeners.closeAll()
   await gateways.configure(gatewayPlan)
-  post({ kind: 'ready', listeners: listeners.open })
+  postToNode({ kind: 'ready', listeners: listeners.open })
 }
 
-function storedKeyOf(running: () => Shard): ListenerDependencies['storedKey'] {
-  return (name, listener) => running().access.preSharedKey(name, namespaceOfKey(name, listener))
+function createStoredKeyFinder(running: () => Shard): ListenerDependencies['findStoredKey'] {
+  return (name, listener) => running().access.findPreSharedKey(name, findKeyNamespace(name, listener))
 }
 
 /** Returns the namespace of a client with a pre-shared key. Its user name is the identity of the key. */
-function namespaceOfKey(username: string, listener: ShardListener): string | undefined {
+function findKeyNamespace(username: string, listener: ShardListener): string | undefined {
   const { namespaces } = start
   return namespaces && resolveNamespace(namespaces, { listener, arrival: undefined, username })
 }
 
 function createListenerFactory(
   listenerLimits: ListenerLimits,
-  within: Pick<ListenerDependencies, 'accept' | 'storedKey'>,
+  within: Pick<ListenerDependencies, 'accept' | 'findStoredKey'>,
 ): ListenerFactory {
   return new ListenerFactory({
     own: start.shardNumber,
     ...listenerLimits,
     log,
     ...within,
-    noteRefused: () => counters.add(counterCells.connectionsRefused, 1),
+    countRefused: () => counters.add(counterCells.connectionsRefused, 1),
     raiseAlarm,
     endAlarm,
   })
@@ -415,15 +419,15 @@ async function stop({ shard, store, listeners, rules, gateways }: Running): Prom
   await listeners.closeAll()
   await shard.stop(stopTimeoutMs)
   await store.close()
-  post({ kind: 'stopped' })
+  postToNode({ kind: 'stopped' })
 }
 
 function raiseAlarm(name: AlarmName, message: string): void {
-  post({ kind: 'alarm', name, message })
+  postToNode({ kind: 'alarm', name, message })
 }
 
 function endAlarm(name: AlarmName, message: string): void {
-  post({ kind: 'alarm-over', name, message })
+  postToNode({ kind: 'alarm-over', name, message })
 }
 
 /** Reports an internal error. The state of the shard may be wrong, so the thread ends, and the node restarts it. */
@@ -434,6 +438,6 @@ function fail(error: unknown): void {
   })
 }
 
-function post(message: ShardToNode): void {
+function postToNode(message: ShardToNode): void {
   parentPort?.postMessage(message)
 }

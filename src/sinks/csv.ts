@@ -3,7 +3,7 @@
 import type { CompileTemplate, RuleData } from './sink.ts'
 
 /** Missing values and null are empty. The row has no end of line. */
-export function csvRenderer(text: string, compile: CompileTemplate): (data: RuleData) => Buffer {
+export function createCsvRenderer(text: string, compile: CompileTemplate): (data: RuleData) => Buffer {
   const parts = compile(text).parts.map((part) => {
     if (typeof part === 'string') return Buffer.from(part)
     return compile((part as { readonly text: string }).text)
@@ -12,8 +12,8 @@ export function csvRenderer(text: string, compile: CompileTemplate): (data: Rule
     Buffer.concat(
       parts.map((part) => {
         if (part instanceof Uint8Array) return part
-        const [value] = part.values(data)
-        return value === undefined || value === null ? emptyField : csvField(part.render(data))
+        const [value] = part.resolveValues(data)
+        return value === undefined || value === null ? emptyField : encodeCsvField(part.render(data))
       }),
     )
 }
@@ -21,7 +21,7 @@ export function csvRenderer(text: string, compile: CompileTemplate): (data: Rule
 const emptyField = Buffer.alloc(0)
 
 /** Encodes one field. Bytes that are not text are unchanged. */
-export function csvField(value: string | Uint8Array): Buffer {
+export function encodeCsvField(value: string | Uint8Array): Buffer {
   const encoding = typeof value === 'string' ? 'utf8' : 'latin1'
   const text = typeof value === 'string' ? value : Buffer.from(value).toString('latin1')
   const quoted = /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

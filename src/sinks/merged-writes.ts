@@ -31,7 +31,7 @@ export class MergedWrites {
 
   async #writeAll(): Promise<void> {
     while (this.#calls.length > 0) {
-      const calls = this.#calls.splice(0, this.#countOfNext())
+      const calls = this.#calls.splice(0, this.#countNextCalls())
       const outcomes = await this.#write(calls.flatMap(({ entries }) => entries))
       let at = 0
       for (const call of calls) call.resolve(outcomes.slice(at, (at += call.entries.length)))
@@ -39,7 +39,7 @@ export class MergedWrites {
     this.#isWriting = false
   }
 
-  #countOfNext(): number {
+  #countNextCalls(): number {
     let entries = 0
     const end = this.#calls.findIndex((call) => (entries += call.entries.length) > this.#maxEntries)
     return end < 0 ? this.#calls.length : Math.max(1, end)

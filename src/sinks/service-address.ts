@@ -9,12 +9,12 @@ import type { NamedValue } from './sink.ts'
 export type TlsSettings = NamedValue<ConnectorsConfig['http']>['ssl']
 
 /** Begins with the name of the setting. */
-export function problemOfServer(
+export function findServerProblem(
   { server }: { readonly server: string | undefined },
   defaultPort: number,
 ): string | undefined {
   if (server === undefined) return `server: write the address of the server, such as 127.0.0.1:${defaultPort}`
-  const { host, port } = hostAndPort(server, defaultPort)
+  const { host, port } = parseHostAndPort(server, defaultPort)
   if (host === '' || !Number.isInteger(port) || port < 1 || port > 65_535)
     return `server: ${JSON.stringify(server)} is not an address such as 127.0.0.1:${defaultPort}`
   if (isForbiddenAddress(host)) return `server: the address ${host} is denied by node.denied_addresses`
@@ -22,7 +22,10 @@ export function problemOfServer(
 }
 
 /** `host`, `host:port`, `[::1]:port`. */
-export function hostAndPort(server: string, defaultPort: number): { readonly host: string; readonly port: number } {
+export function parseHostAndPort(
+  server: string,
+  defaultPort: number,
+): { readonly host: string; readonly port: number } {
   const found = /^(?:\[(?<six>[0-9A-Fa-f:.]+)\]|(?<host>[^:[\]]*))(?::(?<port>\d+))?$/.exec(server)
   if (found === null) return { host: '', port: 0 }
   const { six, host = '', port } = found.groups ?? {}
@@ -39,7 +42,7 @@ export type ServiceTls = {
 }
 
 /** Undefined: without TLS. */
-export function tlsOf(ssl: TlsSettings): ServiceTls | undefined {
+export function toServiceTls(ssl: TlsSettings): ServiceTls | undefined {
   if (!ssl.enable) return undefined
   const [ca, cert, key] = [read(ssl.cacertfile), read(ssl.certfile), read(ssl.keyfile)]
   return {

@@ -25,7 +25,7 @@ export type RuleData = Readonly<Record<string, unknown>>
 export interface Template {
   readonly parts: readonly unknown[]
   render(data: RuleData): string | Uint8Array
-  values(data: RuleData): unknown[]
+  resolveValues(data: RuleData): unknown[]
 }
 
 /** The form of inserted values: see `TemplateEncoding` of the module `rules`. */
@@ -76,23 +76,23 @@ export type KeptOrder = 'calls' | 'batch' | 'nothing'
 /** One kind of service. `Action` and `Connector`: their settings. */
 export interface SinkType<Action, Connector> {
   /** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
-  problemOfConnector(connector: Connector): string | undefined
-  problemOfAction(action: Action, compile: CompileTemplate): string | undefined
-  renderer(action: Action, compile: CompileTemplate, allColumns: (data: RuleData) => string): Render
+  findConnectorProblem(connector: Connector): string | undefined
+  findActionProblem(action: Action, compile: CompileTemplate): string | undefined
+  createRenderer(action: Action, compile: CompileTemplate, allColumns: (data: RuleData) => string): Render
   /** Returns values that replace batch_size and batch_time; absent or undefined: the settings apply. */
-  batching?(action: Action): Batching | undefined
+  overrideBatching?(action: Action): Batching | undefined
   /** Returns a value that replaces max_retries; absent or undefined: the setting applies. */
-  maxRetries?(action: Action): number | undefined
+  overrideMaxRetries?(action: Action): number | undefined
   /**
    * Returns the order in which writes take effect at the service. `calls`: in the order of `write` calls, also after a failure.
    * `batch`: only the entries of one call are in order. `nothing`: the entries of one call are sent at the same time, in no order.
    */
-  keepsOrderOf(action: Action): KeptOrder
+  findWriteOrder(action: Action): KeptOrder
   open(connector: Connector, action: Action, context: SinkContext): Sink
 }
 
 /** Returns the bytes of a text. A `Uint8Array` is not copied. */
-export function bytesOfText(text: string | Uint8Array): Buffer {
+export function toBytes(text: string | Uint8Array): Buffer {
   if (typeof text === 'string') return Buffer.from(text)
   return Buffer.from(text.buffer, text.byteOffset, text.byteLength)
 }
@@ -101,7 +101,7 @@ export function bytesOfText(text: string | Uint8Array): Buffer {
 const maxAttributeBytes = 65_535
 
 /** Returns a text that becomes an attribute, such as a path. Throws TypeError if it cannot be an MQTT string. */
-export function textOf(text: string | Uint8Array, subject: string): string {
+export function requireAttributeText(text: string | Uint8Array, subject: string): string {
   if (typeof text !== 'string' || !text.isWellFormed()) throw new TypeError(`${subject} is not valid UTF-8`)
   if (/\p{Cc}/u.test(text)) throw new TypeError(`${subject} has a control character`)
   if (Buffer.byteLength(text) > maxAttributeBytes)

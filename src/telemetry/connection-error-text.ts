@@ -29,14 +29,14 @@ const untrusted: ReadonlySet<string> = new Set([
 ])
 
 /** `trust`: the option or setting that names a trusted authority. */
-export function connectionErrorText(error: Error, trust: string): string {
-  const { code = '', message } = innermostError(error)
+export function describeConnectionError(error: Error, trust: string): string {
+  const { code = '', message } = findInnermostError(error)
   if (untrusted.has(code))
     return `the certificate of the server is not signed by a trusted authority: name its authority in ${trust}`
   // The message of Node contains the names of the certificate, which are texts of an unknown server.
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return 'the certificate of the server is for other names than that of this address: use one of them'
-  return texts[code] ?? textOfReason(message) ?? message
+  return texts[code] ?? describeOpensslReason(message) ?? message
 }
 
 /** A system call, a code of the system, and the address, in a message of Node or of a library that quotes it. */
@@ -46,9 +46,9 @@ const systemMessage = /\b(?:connect|getaddrinfo|read|write) (E[A-Z]+[A-Z_]*)(?: 
  * Like `connectionErrorText`, with the address, for errors of libraries: their message may contain the message of the
  * system, and a service may have several servers.
  */
-export function serviceErrorText(error: Error, trust: string): string {
-  const inner: NodeJS.ErrnoException & { readonly address?: string; readonly port?: number } = innermostError(error)
-  const text = connectionErrorText(inner, trust)
+export function describeServiceError(error: Error, trust: string): string {
+  const inner: NodeJS.ErrnoException & { readonly address?: string; readonly port?: number } = findInnermostError(error)
+  const text = describeConnectionError(inner, trust)
   if (text !== inner.message)
     return inner.address === undefined ? text : `${text} (${inner.address}:${inner.port ?? ''})`
   return text.replace(systemMessage, (all: string, code: string, place: string | undefined) => {
@@ -59,13 +59,13 @@ export function serviceErrorText(error: Error, trust: string): string {
 }
 
 /** If several addresses were tried, returns the error of the last one. */
-export function innermostError(error: Error): NodeJS.ErrnoException {
+export function findInnermostError(error: Error): NodeJS.ErrnoException {
   if (!(error instanceof AggregateError)) return error
   return (error.errors.at(-1) as NodeJS.ErrnoException | undefined) ?? error
 }
 
 /** A failed write (`EPROTO`) has OpenSSL's reason in its message, between numbers and source lines. */
-function textOfReason(message: string): string | undefined {
+function describeOpensslReason(message: string): string | undefined {
   const [, reason] = /error:[\dA-Fa-f]+:[^:]*:[^:]*:([^:]+)/.exec(message) ?? []
   if (reason === undefined) return undefined
   return texts[`ERR_SSL_${reason.trim().toUpperCase().replaceAll(' ', '_')}`] ?? reason.trim()

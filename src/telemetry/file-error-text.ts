@@ -1,7 +1,7 @@
 // Errors of reading a file as sentences.
 
 /** Without the path, which the caller names. */
-export function fileErrorText(error: unknown): string {
+export function describeFileError(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   switch (code) {
     case 'ENOENT':

@@ -6,7 +6,7 @@
 
 import { type Counters, counterCells } from './counters.ts'
 import { isLogged, type Log, type LogFields, type LogLevel } from './log.ts'
-import { shortFields } from './short-fields.ts'
+import { shortenFields } from './short-fields.ts'
 
 /** Maximum lines of one shard that wait for the main thread; further ones are dropped and counted. */
 export const maxWaitingLogLines = 4_096
@@ -36,7 +36,7 @@ export class ForwardingLog implements Log {
    * `counters` is the row of the thread that logs; the main thread counts there the lines that it has taken. `nowMs` is a clock
    * that does not jump.
    */
-  constructor(threshold: LogLevel, counters: Counters, post: PostLine, nowMs: () => number = monotonicMs) {
+  constructor(threshold: LogLevel, counters: Counters, post: PostLine, nowMs: () => number = readMonotonicMs) {
     this.#threshold = threshold
     this.#counters = counters
     this.#post = post
@@ -69,7 +69,7 @@ export class ForwardingLog implements Log {
 
   #forward(level: LogLevel, event: string, fields: LogFields | undefined): void {
     if (!isLogged(level, this.#threshold)) return
-    const second = this.#secondOf(event, level)
+    const second = this.#openEventSecond(event, level)
     second.lines += 1
     if (second.lines > maxLinesPerEventAndSecond) {
       second.droppedLines += 1
@@ -80,7 +80,7 @@ export class ForwardingLog implements Log {
   }
 
   /** Returns the current second of an event. When one ends, the number of its dropped lines is logged. */
-  #secondOf(event: string, level: LogLevel): EventSecond {
+  #openEventSecond(event: string, level: LogLevel): EventSecond {
     const nowMs = this.#nowMs()
     let second = this.#seconds.get(event)
     if (second !== undefined && nowMs < second.endsAtMs) return second
@@ -100,8 +100,8 @@ export class ForwardingLog implements Log {
     this.#posted += 1
     // Long values are cut before they are posted: 4,096 waiting lines with client IDs of 60 KB would take up to 250 MB
     // of the main thread's memory.
-    this.#post(level, event, fields === undefined ? undefined : shortFields(fields))
+    this.#post(level, event, fields === undefined ? undefined : shortenFields(fields))
   }
 }
 
-const monotonicMs = (): number => performance.now()
+const readMonotonicMs = (): number => performance.now()

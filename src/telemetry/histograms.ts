@@ -105,6 +105,6 @@ export class Histograms {
 }
 
 /** Returns the histograms of all shards, in order. */
-export function histogramRows(table: SharedArrayBuffer): Histograms[] {
+export function listHistograms(table: SharedArrayBuffer): Histograms[] {
   return Array.from({ length: table.byteLength / rowBytes }, (_, shard) => new Histograms(table, shard))
 }

@@ -14,8 +14,12 @@ export {
   type CounterCell,
   type CounterName,
 } from './counters.ts'
-export { connectionErrorText, innermostError, serviceErrorText } from './connection-error-text.ts'
-export { fileErrorText } from './file-error-text.ts'
+export {
+  describeConnectionError as connectionErrorText,
+  findInnermostError as innermostError,
+  describeServiceError as serviceErrorText,
+} from './connection-error-text.ts'
+export { describeFileError as fileErrorText } from './file-error-text.ts'
 export { createListenerTable, ListenerCounters, type ListenerCounts, readListenerTable } from './listener-counters.ts'
 export { ForwardingLog, maxLinesPerEventAndSecond, maxWaitingLogLines, type PostLine } from './forwarding-log.ts'
 export {
@@ -25,8 +29,8 @@ export {
   type ThreadMemory,
   type HistogramName,
   type HistogramReading,
-  histogramRows,
+  listHistograms as histogramRows,
   Histograms,
 } from './histograms.ts'
 export { makeDirectory, makeDirectorySync } from './make-directory.ts'
-export { memoryOfThread, monitorLoop } from './loop-monitor.ts'
+export { readThreadMemory as memoryOfThread, monitorLoop } from './loop-monitor.ts'

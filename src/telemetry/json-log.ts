@@ -2,7 +2,7 @@
 
 import { pino, stdTimeFunctions } from 'pino'
 import type { Log, LogFields, LogLevel } from './log.ts'
-import { shortFields } from './short-fields.ts'
+import { shortenFields } from './short-fields.ts'
 
 export interface LineLog extends Log {
   /** Writes a line. The main thread calls it for the lines of shards, which have their own level. */
@@ -26,7 +26,7 @@ export function createJsonLog(level: LogLevel, writeLine: (line: string) => void
     { write: (line: string) => writeLine(escapeUnsafe(line)) },
   )
   const write = (lineLevel: LogLevel, event: string, fields: LogFields | undefined): void => {
-    logger[lineLevel](fields === undefined ? { event } : { event, ...shortFields(fields) })
+    logger[lineLevel](fields === undefined ? { event } : { event, ...shortenFields(fields) })
   }
   return {
     write,
@@ -45,16 +45,16 @@ export function createJsonLog(level: LogLevel, writeLine: (line: string) => void
  */
 const unsafeCharacters = /[`\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]|\$(?=[({[])/g
 
-function escapeOf(character: string): string {
+function escapeCharacter(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
 /** Escapes the characters that start a command in a shell, as `escapeUnsafe` does. */
 export function escapeShell(text: string): string {
-  return text.replace(/`|\$(?=[({[])/g, escapeOf)
+  return text.replace(/`|\$(?=[({[])/g, escapeCharacter)
 }
 
 /** Escapes unsafe characters in a text that is JSON. */
 export function escapeUnsafe(line: string): string {
-  return line.replace(unsafeCharacters, escapeOf)
+  return line.replace(unsafeCharacters, escapeCharacter)
 }

@@ -26,11 +26,11 @@ export class ListenerCounters {
     this.#cells = new Float64Array(table, shardNumber * rowBytes, rowCells)
   }
 
-  noteAccepted(): void {
+  recordAccepted(): void {
     this.#cells[cells.accepted] += 1
   }
 
-  noteRefused(): void {
+  recordRefused(): void {
     this.#cells[cells.refused] += 1
   }
 }

@@ -3,7 +3,7 @@
 import { createJsonLog, type LineLog } from './json-log.ts'
 import type { LogFields, LogLevel } from './log.ts'
 import { openRotatingFile, type RotatingFile } from './rotating-file.ts'
-import { terminalLine } from './terminal-line.ts'
+import { formatTerminalLine } from './terminal-line.ts'
 
 export interface LogTargets {
   /** log.to */
@@ -55,7 +55,7 @@ export async function createLogger(options: LoggerOptions, console: Console = pr
     // A line that could not be written to the file goes to the console.
     if (open.usesConsole || !isWritten) writeToConsole(console, line)
   })
-  const log = options.maskText === undefined ? unmasked : maskedLog(unmasked, options.maskText)
+  const log = options.maskText === undefined ? unmasked : createMaskedLog(unmasked, options.maskText)
   return {
     ...log,
     changeTargets: async (targets) => {
@@ -69,7 +69,7 @@ export async function createLogger(options: LoggerOptions, console: Console = pr
   }
 }
 
-function maskedLog(log: LineLog, maskText: (text: string) => string): LineLog {
+function createMaskedLog(log: LineLog, maskText: (text: string) => string): LineLog {
   const write = (level: LogLevel, event: string, fields: LogFields | undefined): void => {
     const pairs = Object.entries(fields ?? {}).map(([name, value]) => [
       name,
@@ -113,7 +113,7 @@ function writeToConsole(console: Console, line: string): void {
     const log = createJsonLog('error', (text) => console.write(text))
     log.error('log lines not written to the console', { lines })
   }
-  console.write(console.isTTY === true ? terminalLine(line) : line)
+  console.write(console.isTTY === true ? formatTerminalLine(line) : line)
 }
 
 /** The rotating file. It is opened again after a failure, because a full disk may have space again later. */

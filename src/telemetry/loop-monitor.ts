@@ -17,9 +17,9 @@ export function monitorLoop(report: (delay: LoopDelay) => void): () => void {
   const timer = setInterval(() => {
     if (histogram.count > 0) {
       report({
-        meanSeconds: delayOf(histogram.mean),
-        p99Seconds: delayOf(histogram.percentile(99)),
-        maxSeconds: delayOf(histogram.max),
+        meanSeconds: toDelaySeconds(histogram.mean),
+        p99Seconds: toDelaySeconds(histogram.percentile(99)),
+        maxSeconds: toDelaySeconds(histogram.max),
       })
     }
     histogram.reset()
@@ -30,11 +30,11 @@ export function monitorLoop(report: (delay: LoopDelay) => void): () => void {
   }
 }
 
-function delayOf(nanoseconds: number): number {
+function toDelaySeconds(nanoseconds: number): number {
   return Math.max(0, nanoseconds / nsPerSecond - resolutionMs / 1_000)
 }
 
-export function memoryOfThread(): ThreadMemory {
+export function readThreadMemory(): ThreadMemory {
   const { used_heap_size: heapBytes, external_memory: buffersBytes } = getHeapStatistics()
   return { heapBytes, buffersBytes }
 }

@@ -17,7 +17,7 @@ export async function makeDirectory(path: string, mode = ownerOnly): Promise<voi
     await mkdir(path, { mode })
   } catch (error) {
     // Another thread or program may have created it meanwhile.
-    if (codeOf(error) !== 'EEXIST' || !(await isDirectory(path))) throw error
+    if (readErrorCode(error) !== 'EEXIST' || !(await isDirectory(path))) throw error
   }
 }
 
@@ -29,7 +29,7 @@ export function makeDirectorySync(path: string): void {
   try {
     mkdirSync(path, { mode: ownerOnly })
   } catch (error) {
-    if (codeOf(error) !== 'EEXIST' || !isDirectorySync(path)) throw error
+    if (readErrorCode(error) !== 'EEXIST' || !isDirectorySync(path)) throw error
   }
 }
 
@@ -37,7 +37,7 @@ async function isDirectory(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory()
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false
+    if (readErrorCode(error) === 'ENOENT') return false
     throw error
   }
 }
@@ -46,11 +46,11 @@ function isDirectorySync(path: string): boolean {
   try {
     return statSync(path).isDirectory()
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return false
+    if (readErrorCode(error) === 'ENOENT') return false
     throw error
   }
 }
 
-function codeOf(error: unknown): string | undefined {
+function readErrorCode(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code
 }

@@ -8,11 +8,11 @@ const keptCharacters = 1_024
 const maxValueCharacters = keptCharacters + 32
 
 /** Returns `fields` itself if no value is too long, which is nearly always so. */
-export function shortFields(fields: LogFields): LogFields {
+export function shortenFields(fields: LogFields): LogFields {
   for (const name in fields) {
     if (isTooLong(fields[name]))
       return Object.fromEntries(
-        Object.entries(fields).map(([key, value]) => [key, isTooLong(value) ? cut(value) : value]),
+        Object.entries(fields).map(([key, value]) => [key, isTooLong(value) ? shortenText(value) : value]),
       )
   }
   return fields
@@ -22,6 +22,6 @@ function isTooLong(value: unknown): value is string {
   return typeof value === 'string' && value.length > maxValueCharacters
 }
 
-function cut(value: string): string {
+function shortenText(value: string): string {
   return `${value.slice(0, keptCharacters)}… (${value.length} characters)`
 }

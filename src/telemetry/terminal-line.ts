@@ -5,14 +5,14 @@
 import { escapeShell } from './json-log.ts'
 
 /** Formats a JSON line of the log. Other text is returned unchanged. */
-export function terminalLine(jsonLine: string): string {
+export function formatTerminalLine(jsonLine: string): string {
   const entry = parseEntry(jsonLine)
   if (entry === undefined) return jsonLine
   const { time, level, event, ...fields } = entry
   const clock = String(time).slice(11, 23)
-  const words = Object.entries(fields).map(([name, value]) => `${name}=${readable(value)}`)
+  const words = Object.entries(fields).map(([name, value]) => `${name}=${formatFieldValue(value)}`)
   return escapeShell(
-    `${clock} ${String(level).toUpperCase().padEnd(5)} ${[readableText(String(event)), ...words].join('  ')}\n`,
+    `${clock} ${String(level).toUpperCase().padEnd(5)} ${[replaceControlCharacters(String(event)), ...words].join('  ')}\n`,
   )
 }
 
@@ -21,15 +21,15 @@ function parseEntry(jsonLine: string): Record<string, unknown> | undefined {
   return typeof entry === 'object' && entry !== null ? { ...entry } : undefined
 }
 
-function readable(value: unknown): string {
+function formatFieldValue(value: unknown): string {
   if (typeof value !== 'string') return String(value)
-  const text = readableText(value)
+  const text = replaceControlCharacters(value)
   return /^[\w.:/@%+-]+$/.test(text) ? text : JSON.stringify(text)
 }
 
 /** Escapes control characters: text from a client must not move the cursor, color the screen or begin a new line. */
 const controlCharacters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 
-function readableText(text: string): string {
+function replaceControlCharacters(text: string): string {
   return text.replace(controlCharacters, '\u{fffd}')
 }

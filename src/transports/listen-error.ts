@@ -1,7 +1,7 @@
 // Texts for a failure to listen on an address, with the remedy, for all kinds of listeners.
 
 /** `error`: of the listen call. */
-export function listenErrorText({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
+export function describeListenError({ code, message }: NodeJS.ErrnoException, host: string, port: number): string {
   switch (code) {
     case 'EADDRINUSE':
       return `port ${port} on ${host} is in use by another program; stop that one or choose another port`

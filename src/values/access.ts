@@ -22,7 +22,7 @@ export function readPosition(value: RuleValue, position: RuleValue, budget: Budg
 
 /** The JSON in a text, or undefined. A text in a text is not opened again. */
 function openText(text: RuleText, budget: Budget): RuleValue {
-  budget.create(text.length)
+  budget.countCreated(text.length)
   const value = tryDecodeJson(text)
   return isText(value) ? undefined : value
 }
@@ -38,13 +38,13 @@ function write(target: RuleValue, path: readonly Step[], at: number, value: Rule
   const opened = isText(target) ? openText(target, budget) : target
   if (typeof step === 'object' && 'key' in step) {
     const map = isMap(opened) ? opened : {}
-    budget.create(8 * (Object.keys(map).length + 1))
+    budget.countCreated(8 * (Object.keys(map).length + 1))
     return withKey(map, step.key, write(getKey(map, step.key), path, at + 1, value, budget))
   }
   const array = isArray(opened) ? opened : undefined
-  const inner = (previous: RuleValue): RuleValue => write(previous, path, at + 1, value, budget)
-  budget.create(8 * ((array?.length ?? 0) + 1))
-  return array === undefined ? [inner(undefined)] : writeElement(array, step, inner)
+  const writeInner = (previous: RuleValue): RuleValue => write(previous, path, at + 1, value, budget)
+  budget.countCreated(8 * ((array?.length ?? 0) + 1))
+  return array === undefined ? [writeInner(undefined)] : writeElement(array, step, writeInner)
 }
 
 /** A position beyond the end, 0, or one that is not an integer changes nothing. */

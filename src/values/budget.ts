@@ -1,6 +1,6 @@
 // The budget that ends an evaluation that takes too long or grows too large.
 
-import { limitError, RuleError } from './errors/rule-error.ts'
+import { createLimitError, RuleError } from './errors/rule-error.ts'
 import { maxCreatedBytes, maxSteps } from './value-limits.ts'
 
 /**
@@ -39,21 +39,21 @@ export class Budget {
   }
 
   /** Counts steps. Throws if the evaluation has no steps left. */
-  step(count: number): void {
+  countSteps(count: number): void {
     this.#steps -= count
     if (this.#steps < this.#checkBelow) this.#checkLimits()
   }
 
   #checkLimits(): void {
-    if (this.#steps < 0) throw this.#limitError()
+    if (this.#steps < 0) throw this.#createLimitError()
     for (let part = this.#part; part !== undefined; part = part.outer)
       if (this.#steps < part.minSteps) throw new RuleError(part.message, 'limit')
   }
 
-  #limitError(): RuleError {
+  #createLimitError(): RuleError {
     const subject = 'the rule does too much work for one message'
     const maxMs = this.#limit?.maxEvaluationMs
-    if (maxMs === undefined || maxMs * stepsPerMs >= maxSteps) return limitError(subject, 'maxSteps', maxSteps)
+    if (maxMs === undefined || maxMs * stepsPerMs >= maxSteps) return createLimitError(subject, 'maxSteps', maxSteps)
     const steps = `${maxMs * stepsPerMs} steps`
     return new RuleError(
       `${subject}: limit rule_engine.max_evaluation_time is ${maxMs} ms, which are ${steps}`,
@@ -62,7 +62,7 @@ export class Budget {
   }
 
   /** Runs a part of the evaluation that has its own limit. */
-  within<Result>(maxMs: number, message: string, work: () => Result): Result {
+  runWithin<Result>(maxMs: number, message: string, work: () => Result): Result {
     const outer = this.#part
     const checkBelow = this.#checkBelow
     const minSteps = this.#steps - maxMs * stepsPerMs
@@ -77,14 +77,14 @@ export class Budget {
   }
 
   /** Counts the work of reading `length` characters or elements. */
-  read(length: number): void {
-    this.step(1 + length / 16)
+  countRead(length: number): void {
+    this.countSteps(1 + length / 16)
   }
 
   /** Counts created bytes and the work of writing them. Call it before the value is created. */
-  create(bytes: number): void {
+  countCreated(bytes: number): void {
     this.#bytes -= bytes
-    if (this.#bytes < 0) throw limitError('the rule creates too much data', 'maxCreatedBytes', maxCreatedBytes)
-    this.step(1 + bytes / 16)
+    if (this.#bytes < 0) throw createLimitError('the rule creates too much data', 'maxCreatedBytes', maxCreatedBytes)
+    this.countSteps(1 + bytes / 16)
   }
 }

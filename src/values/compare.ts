@@ -1,10 +1,10 @@
 // Equality and order of values. Nested values are compared within a budget: see json-encode.ts.
 
-import { limitError, RuleError } from './errors/rule-error.ts'
+import { createLimitError, RuleError } from './errors/rule-error.ts'
 import type { Budget } from './budget.ts'
 import { maxValueDepth } from './value-limits.ts'
-import { comparable, isInteger, isNumber, parseNumber } from './numbers.ts'
-import { bytesOf, getKey, isArray, isMap, isText, kindOf, RuleBits, type RuleText, type RuleValue } from './value.ts'
+import { toComparable, isInteger, isNumber, parseNumber } from './numbers.ts'
+import { toBytes, getKey, isArray, isMap, isText, getKind, RuleBits, type RuleText, type RuleValue } from './value.ts'
 
 export type ComparisonOperator = '=' | '<>' | '<' | '<=' | '>' | '>='
 
@@ -13,20 +13,20 @@ export type ComparisonOperator = '=' | '<>' | '<' | '<=' | '>' | '>='
  * text are compared as numbers; boolean or null and a text are compared as texts.
  */
 export function compare(operator: ComparisonOperator, left: RuleValue, right: RuleValue, budget: Budget): boolean {
-  if (typeof left === 'number' && typeof right === 'number') return holds(operator, left - right)
+  if (typeof left === 'number' && typeof right === 'number') return isFulfilled(operator, left - right)
   if (left === undefined || right === undefined) {
     return left === right && (operator === '=' || operator === '<=' || operator === '>=')
   }
-  if (isNumber(left) && isText(right)) return holds(operator, order(left, numberIn(right), budget, 0))
-  if (isText(left) && isNumber(right)) return holds(operator, order(numberIn(left), right, budget, 0))
-  if (isText(left) && isWord(right)) return holds(operator, order(left, String(right), budget, 0))
-  if (isWord(left) && isText(right)) return holds(operator, order(String(left), right, budget, 0))
+  if (isNumber(left) && isText(right)) return isFulfilled(operator, compareOrder(left, requireNumber(right), budget, 0))
+  if (isText(left) && isNumber(right)) return isFulfilled(operator, compareOrder(requireNumber(left), right, budget, 0))
+  if (isText(left) && isWord(right)) return isFulfilled(operator, compareOrder(left, String(right), budget, 0))
+  if (isWord(left) && isText(right)) return isFulfilled(operator, compareOrder(String(left), right, budget, 0))
   if (operator === '=') return equals(left, right, budget)
   if (operator === '<>') return !equals(left, right, budget)
-  return holds(operator, order(left, right, budget, 0))
+  return isFulfilled(operator, compareOrder(left, right, budget, 0))
 }
 
-function holds(operator: ComparisonOperator, sign: number): boolean {
+function isFulfilled(operator: ComparisonOperator, sign: number): boolean {
   switch (operator) {
     case '=':
       return sign === 0
@@ -49,7 +49,7 @@ function isWord(value: RuleValue): value is boolean | null {
   return typeof value === 'boolean' || value === null
 }
 
-function numberIn(text: RuleText): RuleValue {
+function requireNumber(text: RuleText): RuleValue {
   const value = typeof text === 'string' ? parseNumber(text) : undefined
   if (value === undefined) throw new RuleError('a number is compared with a text that is not a number')
   return value
@@ -57,12 +57,12 @@ function numberIn(text: RuleText): RuleValue {
 
 /** Equality without conversion: 1 equals 1.0, but not '1'. */
 export function equals(left: RuleValue, right: RuleValue, budget: Budget): boolean {
-  return sameValue(left, right, { isStrict: false, budget }, 0)
+  return isSameValue(left, right, { isStrict: false, budget }, 0)
 }
 
 /** Equality of value and type: 1 does not equal 1.0. */
 export function strictlyEquals(left: RuleValue, right: RuleValue, budget: Budget): boolean {
-  return sameValue(left, right, { isStrict: true, budget }, 0)
+  return isSameValue(left, right, { isStrict: true, budget }, 0)
 }
 
 interface EqualityMode {
@@ -70,60 +70,61 @@ interface EqualityMode {
   readonly budget: Budget
 }
 
-function sameValue(left: RuleValue, right: RuleValue, mode: EqualityMode, depth: number): boolean {
+function isSameValue(left: RuleValue, right: RuleValue, mode: EqualityMode, depth: number): boolean {
   if (left === right) return true
   if (typeof left !== 'object' && typeof right !== 'object') {
-    return isNumber(left) && isNumber(right) && sameNumber(left, right, mode)
+    return isNumber(left) && isNumber(right) && isSameNumber(left, right, mode)
   }
-  mode.budget.step(2)
+  mode.budget.countSteps(2)
   checkDepth(depth)
-  if (isNumber(left) && isNumber(right)) return sameNumber(left, right, mode)
+  if (isNumber(left) && isNumber(right)) return isSameNumber(left, right, mode)
   if (isText(left) && isText(right)) return orderTexts(left, right, mode.budget) === 0
   if (isArray(left) && isArray(right)) {
-    return left.length === right.length && left.every((item, at) => sameValue(item, right[at], mode, depth + 1))
+    return left.length === right.length && left.every((item, at) => isSameValue(item, right[at], mode, depth + 1))
   }
   if (isMap(left) && isMap(right)) {
     const keys = Object.keys(left)
     if (keys.length !== Object.keys(right).length) return false
-    return keys.every((key) => Object.hasOwn(right, key) && sameValue(left[key], getKey(right, key), mode, depth + 1))
+    return keys.every((key) => Object.hasOwn(right, key) && isSameValue(left[key], getKey(right, key), mode, depth + 1))
   }
   return left instanceof RuleBits && right instanceof RuleBits && orderBits(left, right) === 0
 }
 
-function sameNumber(left: RuleValue, right: RuleValue, mode: EqualityMode): boolean {
+function isSameNumber(left: RuleValue, right: RuleValue, mode: EqualityMode): boolean {
   if (!isNumber(left) || !isNumber(right)) return false
   if (mode.isStrict && isInteger(left) !== isInteger(right)) return false
-  return sign(comparable(left), comparable(right)) === 0
+  return compareScalars(toComparable(left), toComparable(right)) === 0
 }
 
 function checkDepth(depth: number): void {
-  if (depth > 2 * maxValueDepth) throw limitError('the value is nested too deeply', 'maxValueDepth', maxValueDepth)
+  if (depth > 2 * maxValueDepth)
+    throw createLimitError('the value is nested too deeply', 'maxValueDepth', maxValueDepth)
 }
 
 const ranks = { integer: 0, float: 0, boolean: 1, null: 1, undefined: 1, map: 2, array: 3, bits: 4, text: 4 } as const
 
 /** Total order over all kinds: numbers, words (false, null, true, undefined), maps, arrays, texts. */
-function order(left: RuleValue, right: RuleValue, budget: Budget, depth: number): number {
-  budget.step(1)
+function compareOrder(left: RuleValue, right: RuleValue, budget: Budget, depth: number): number {
+  budget.countSteps(1)
   checkDepth(depth)
-  const byKind = ranks[kindOf(left)] - ranks[kindOf(right)]
+  const byKind = ranks[getKind(left)] - ranks[getKind(right)]
   if (byKind !== 0) return byKind
-  if (isNumber(left) && isNumber(right)) return sign(comparable(left), comparable(right))
+  if (isNumber(left) && isNumber(right)) return compareScalars(toComparable(left), toComparable(right))
   if (isText(left) && isText(right)) return orderTexts(left, right, budget)
   if (isArray(left) && isArray(right)) return orderArrays(left, right, budget, depth)
   if (isMap(left) && isMap(right)) return orderMaps(left, right, budget, depth)
-  if (left instanceof RuleBits || right instanceof RuleBits) return orderBits(bitsOf(left), bitsOf(right))
-  return isWord(left) && isWord(right) ? sign(String(left), String(right)) : 0
+  if (left instanceof RuleBits || right instanceof RuleBits) return orderBits(toBits(left), toBits(right))
+  return isWord(left) && isWord(right) ? compareScalars(String(left), String(right)) : 0
 }
 
-function sign<T extends number | bigint | string>(left: T, right: T): number {
+function compareScalars<T extends number | bigint | string>(left: T, right: T): number {
   return left < right ? -1 : left > right ? 1 : 0
 }
 
 function orderArrays(left: readonly RuleValue[], right: readonly RuleValue[], budget: Budget, depth: number): number {
   const shared = Math.min(left.length, right.length)
   for (let at = 0; at < shared; at++) {
-    const result = order(left[at], right[at], budget, depth + 1)
+    const result = compareOrder(left[at], right[at], budget, depth + 1)
     if (result !== 0) return result
   }
   return left.length - right.length
@@ -138,32 +139,32 @@ function orderMaps(
 ): number {
   const leftKeys = Object.keys(left).toSorted()
   const rightKeys = Object.keys(right).toSorted()
-  budget.read(leftKeys.length + rightKeys.length)
+  budget.countRead(leftKeys.length + rightKeys.length)
   if (leftKeys.length !== rightKeys.length) return leftKeys.length - rightKeys.length
   const byKeys = orderArrays(leftKeys, rightKeys, budget, depth)
   if (byKeys !== 0) return byKeys
-  const valuesOf = (map: Readonly<Record<string, RuleValue>>): RuleValue[] => leftKeys.map((key) => map[key])
-  return orderArrays(valuesOf(left), valuesOf(right), budget, depth)
+  const listValues = (map: Readonly<Record<string, RuleValue>>): RuleValue[] => leftKeys.map((key) => map[key])
+  return orderArrays(listValues(left), listValues(right), budget, depth)
 }
 
 const surrogate = /[\ud800-\udfff]/
 
 /** Order of the bytes. It is the order of UTF-16 units if neither text has a character above U+FFFF. */
 function orderTexts(left: RuleText, right: RuleText, budget: Budget): number {
-  budget.read(Math.min(left.length, right.length))
+  budget.countRead(Math.min(left.length, right.length))
   if (typeof left === 'string' && typeof right === 'string') {
     if (left === right) return 0
-    if (!surrogate.test(left) && !surrogate.test(right)) return sign(left, right)
+    if (!surrogate.test(left) && !surrogate.test(right)) return compareScalars(left, right)
   }
-  return Buffer.compare(bytesOf(left), bytesOf(right))
+  return Buffer.compare(toBytes(left), toBytes(right))
 }
 
 function orderBits(left: RuleBits, right: RuleBits): number {
   return Buffer.compare(left.bytes, right.bytes) || left.length - right.length
 }
 
-function bitsOf(value: RuleValue): RuleBits {
+function toBits(value: RuleValue): RuleBits {
   if (value instanceof RuleBits) return value
-  const bytes = isText(value) ? bytesOf(value) : new Uint8Array()
+  const bytes = isText(value) ? toBytes(value) : new Uint8Array()
   return new RuleBits(bytes, bytes.length * 8)
 }

@@ -4,19 +4,19 @@
 export { readKey, readPosition, writePath, type Step } from './access.ts'
 export { Budget, type EvaluationLimit } from './budget.ts'
 export { compare, equals, strictlyEquals, type ComparisonOperator } from './compare.ts'
-export { nearestName } from './errors/nearest-name.ts'
-export { limitError, RuleError, type RuleErrorKind } from './errors/rule-error.ts'
-export { positionAt, quoted, type SourcePosition } from './errors/source-text.ts'
+export { findNearestName as nearestName } from './errors/nearest-name.ts'
+export { createLimitError as limitError, RuleError, type RuleErrorKind } from './errors/rule-error.ts'
+export { findPosition as positionAt, quoteText as quoted, type SourcePosition } from './errors/source-text.ts'
 export { decodeJson, findJsonError, tryDecodeJson } from './json-decode.ts'
 export { encodeJson } from './json-encode.ts'
 export { measureValue } from './measure-value.ts'
 export {
   calculate,
-  comparable,
+  toComparable as comparable,
   formatFloat,
   formatJsonNumber,
   formatNumber,
-  integerFromNumber,
+  makeIntegerFromNumber as integerFromNumber,
   isInteger,
   isNumber,
   makeFloat,
@@ -26,22 +26,22 @@ export {
   toFloat,
   type ArithmeticOperator,
 } from './numbers.ts'
-export { joinTexts, textForm } from './text-form.ts'
+export { joinTexts, toTextForm as textForm } from './text-form.ts'
 export { maxCreatedBytes, maxExpressionDepth, maxIntegerBits, maxValueDepth } from './value-limits.ts'
 export {
-  bufferOver,
-  byteLengthOf,
-  bytesOf,
+  toBuffer as bufferOver,
+  countBytes as byteLengthOf,
+  toBytes as bytesOf,
   getKey,
   isArray,
   isMap,
   isText,
-  kindOf,
+  getKind as kindOf,
   RuleBits,
   RuleFloat,
   setKey,
-  stringOf,
-  textFromBytes,
+  requireString as stringOf,
+  toRuleText as textFromBytes,
   withKey,
   type MapBuilder,
   type RuleArray,

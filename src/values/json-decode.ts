@@ -1,7 +1,7 @@
 // Reads JSON into values. JSON.parse does the work unless the text contains something that it would change: floats
 // with an integer value, large integers, -0, lone surrogates.
 
-import { limitError, RuleError } from './errors/rule-error.ts'
+import { createLimitError, RuleError } from './errors/rule-error.ts'
 import { maxValueDepth } from './value-limits.ts'
 import { parseNumber } from './numbers.ts'
 import { type MapBuilder, type RuleText, type RuleValue, setKey } from './value.ts'
@@ -13,11 +13,11 @@ export function decodeJson(text: RuleText): RuleValue {
   if (typeof text !== 'string') throw new RuleError('not JSON: not valid UTF-8')
   // A shorter text cannot nest deeper.
   if (text.length > 2 * maxValueDepth) checkDepth(text)
-  if (needsExactReader.test(text)) return new ExactReader(text).document()
+  if (needsExactReader.test(text)) return new ExactReader(text).readDocument()
   try {
     return JSON.parse(text) as RuleValue
   } catch (error) {
-    throw notJson(error)
+    throw createJsonError(error)
   }
 }
 
@@ -35,14 +35,14 @@ export function tryDecodeJson(text: RuleText): RuleValue {
 export function findJsonError(text: string): number {
   const reader = new ExactReader(text)
   try {
-    reader.document()
+    reader.readDocument()
   } catch {
     // The offset of the reader says it.
   }
   return reader.at
 }
 
-function notJson(error: unknown): RuleError {
+function createJsonError(error: unknown): RuleError {
   return new RuleError(`not JSON: ${error instanceof SyntaxError ? error.message : String(error)}`)
 }
 
@@ -57,7 +57,7 @@ function checkDepth(text: string): void {
       else if (code === 0x22) isInString = false
     } else if (code === 0x22) isInString = true
     else if (code === 0x5b || code === 0x7b) {
-      if (++depth > maxValueDepth) throw limitError('JSON is nested too deeply', 'maxValueDepth', maxValueDepth)
+      if (++depth > maxValueDepth) throw createLimitError('JSON is nested too deeply', 'maxValueDepth', maxValueDepth)
     } else if (code === 0x5d || code === 0x7d) depth--
   }
 }
@@ -83,75 +83,75 @@ class ExactReader {
     return this.#at
   }
 
-  document(): RuleValue {
+  readDocument(): RuleValue {
     this.#skipSpace()
-    const value = this.#value()
+    const value = this.#readValue()
     this.#skipSpace()
-    if (this.#at < this.#text.length) throw this.#unexpected()
+    if (this.#at < this.#text.length) throw this.#createUnexpectedError()
     return value
   }
 
-  #value(): RuleValue {
+  #readValue(): RuleValue {
     switch (this.#text[this.#at]) {
       case '{':
-        return this.#object()
+        return this.#readObject()
       case '[':
-        return this.#array()
+        return this.#readArray()
       case '"':
-        return this.#string()
+        return this.#readString()
       default:
-        return this.#number() ?? this.#word()
+        return this.#readNumber() ?? this.#readWord()
     }
   }
 
-  #object(): RuleValue {
+  #readObject(): RuleValue {
     const map: MapBuilder = {}
     this.#at++
     this.#skipSpace()
     if (this.#take('}')) return map
     do {
       this.#skipSpace()
-      if (this.#text[this.#at] !== '"') throw this.#unexpected()
-      const key = this.#string()
+      if (this.#text[this.#at] !== '"') throw this.#createUnexpectedError()
+      const key = this.#readString()
       this.#skipSpace()
-      if (!this.#take(':')) throw this.#unexpected()
+      if (!this.#take(':')) throw this.#createUnexpectedError()
       this.#skipSpace()
-      setKey(map, key, this.#value())
+      setKey(map, key, this.#readValue())
       this.#skipSpace()
     } while (this.#take(','))
-    if (!this.#take('}')) throw this.#unexpected()
+    if (!this.#take('}')) throw this.#createUnexpectedError()
     return map
   }
 
-  #array(): RuleValue {
+  #readArray(): RuleValue {
     const items: RuleValue[] = []
     this.#at++
     this.#skipSpace()
     if (this.#take(']')) return items
     do {
       this.#skipSpace()
-      items.push(this.#value())
+      items.push(this.#readValue())
       this.#skipSpace()
     } while (this.#take(','))
-    if (!this.#take(']')) throw this.#unexpected()
+    if (!this.#take(']')) throw this.#createUnexpectedError()
     return items
   }
 
-  #string(): string {
+  #readString(): string {
     const start = this.#at
     this.#at++
     while (this.#at < this.#text.length && this.#text[this.#at] !== '"')
       this.#at += this.#text[this.#at] === '\\' ? 2 : 1
-    if (!this.#take('"')) throw this.#unexpected()
+    if (!this.#take('"')) throw this.#createUnexpectedError()
     const token = this.#text.slice(start, this.#at)
     try {
       return (JSON.parse(token) as string).toWellFormed()
     } catch (error) {
-      throw notJson(error)
+      throw createJsonError(error)
     }
   }
 
-  #number(): RuleValue {
+  #readNumber(): RuleValue {
     const token = this.#match(numberToken)
     if (token === undefined) return undefined
     const value = parseNumber(token)
@@ -159,14 +159,14 @@ class ExactReader {
     return value
   }
 
-  #word(): RuleValue {
+  #readWord(): RuleValue {
     for (const [word, value] of words) {
       if (this.#text.startsWith(word, this.#at)) {
         this.#at += word.length
         return value
       }
     }
-    throw this.#unexpected()
+    throw this.#createUnexpectedError()
   }
 
   #match(pattern: RegExp): string | undefined {
@@ -186,7 +186,7 @@ class ExactReader {
     return true
   }
 
-  #unexpected(): RuleError {
+  #createUnexpectedError(): RuleError {
     const isEnd = this.#at >= this.#text.length
     return new RuleError(`not JSON: ${isEnd ? 'it ends too early' : `unexpected character at position ${this.#at}`}`)
   }

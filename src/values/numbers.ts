@@ -1,8 +1,8 @@
 // Exact integers and floats: arithmetic, parsing and formatting.
 
-import { limitError, RuleError } from './errors/rule-error.ts'
+import { createLimitError, RuleError } from './errors/rule-error.ts'
 import { maxIntegerBits } from './value-limits.ts'
-import { kindOf, RuleFloat, type RuleNumber, type RuleValue } from './value.ts'
+import { getKind, RuleFloat, type RuleNumber, type RuleValue } from './value.ts'
 
 const largestInteger = 1n << BigInt(maxIntegerBits)
 
@@ -14,14 +14,14 @@ export function makeFloat(value: number): RuleNumber {
 
 export function makeInteger(value: bigint): number | bigint {
   if (value > largestInteger || value < -largestInteger) {
-    throw limitError('integer too large', 'maxIntegerBits', maxIntegerBits)
+    throw createLimitError('integer too large', 'maxIntegerBits', maxIntegerBits)
   }
   const small = Number(value)
   return Number.isSafeInteger(small) ? small : value
 }
 
 /** Returns an integer from a finite number that has an integer value. */
-export function integerFromNumber(value: number): number | bigint {
+export function makeIntegerFromNumber(value: number): number | bigint {
   // Adding zero turns -0 into 0.
   return Number.isSafeInteger(value) ? value + 0 : makeInteger(BigInt(value))
 }
@@ -35,13 +35,13 @@ export function isInteger(value: RuleValue): value is number | bigint {
 }
 
 /** Returns the value for comparisons. JavaScript compares number and bigint exactly. */
-export function comparable(value: RuleNumber): number | bigint {
+export function toComparable(value: RuleNumber): number | bigint {
   return value instanceof RuleFloat ? value.value : value
 }
 
 /** Returns the nearest float. Throws if an integer is too large for a float. */
 export function toFloat(value: RuleNumber): number {
-  const float = Number(comparable(value))
+  const float = Number(toComparable(value))
   if (!Number.isFinite(float)) throw new RuleError('the integer is too large for a float')
   return float
 }
@@ -60,7 +60,7 @@ export function calculate(operator: ArithmeticOperator, left: RuleNumber, right:
     case '*':
       return makeFloat(a * b)
     default:
-      throw new RuleError(`${operator} requires integers, not ${kindOf(left)} and ${kindOf(right)}`)
+      throw new RuleError(`${operator} requires integers, not ${getKind(left)} and ${getKind(right)}`)
   }
 }
 
@@ -91,9 +91,9 @@ function calculateSafe(operator: Exclude<ArithmeticOperator, '/'>, left: number,
     case '*':
       return left * right
     case 'div':
-      return right === 0 ? divisionByZero() : Math.trunc(left / right)
+      return right === 0 ? throwDivisionByZero() : Math.trunc(left / right)
     case 'mod':
-      return right === 0 ? divisionByZero() : left % right
+      return right === 0 ? throwDivisionByZero() : left % right
     default:
       throw operator satisfies never
   }
@@ -108,15 +108,15 @@ function calculateExact(operator: Exclude<ArithmeticOperator, '/'>, left: bigint
     case '*':
       return left * right
     case 'div':
-      return right === 0n ? divisionByZero() : left / right
+      return right === 0n ? throwDivisionByZero() : left / right
     case 'mod':
-      return right === 0n ? divisionByZero() : left % right
+      return right === 0n ? throwDivisionByZero() : left % right
     default:
       throw operator satisfies never
   }
 }
 
-function divisionByZero(): never {
+function throwDivisionByZero(): never {
   throw new RuleError('division by zero')
 }
 
@@ -134,7 +134,8 @@ export function parseNumber(text: string): RuleNumber | undefined {
   if (integerText.test(text)) {
     if (text.length <= 15) return Number(text) + 0
     const digits = text.replace(/^\+/, '')
-    if (digits.length > maxIntegerDigits + 1) throw limitError('integer too large', 'maxIntegerBits', maxIntegerBits)
+    if (digits.length > maxIntegerDigits + 1)
+      throw createLimitError('integer too large', 'maxIntegerBits', maxIntegerBits)
     return makeInteger(BigInt(digits))
   }
   if (!floatText.test(text)) return undefined

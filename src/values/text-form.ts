@@ -4,10 +4,10 @@ import { RuleError } from './errors/rule-error.ts'
 import type { Budget } from './budget.ts'
 import { encodeJson } from './json-encode.ts'
 import { formatNumber, isNumber } from './numbers.ts'
-import { byteLengthOf, bytesOf, isText, RuleBits, type RuleText, type RuleValue, textFromBytes } from './value.ts'
+import { countBytes, toBytes, isText, RuleBits, type RuleText, type RuleValue, toRuleText } from './value.ts'
 
 /** Returns the text form: texts as they are, `undefined` and `null` as words, arrays and maps as JSON. */
-export function textForm(value: RuleValue, budget: Budget): RuleText {
+export function toTextForm(value: RuleValue, budget: Budget): RuleText {
   if (typeof value === 'string') return value
   if (isText(value)) return value
   if (isNumber(value)) return formatNumber(value)
@@ -20,13 +20,13 @@ export function textForm(value: RuleValue, budget: Budget): RuleText {
 export function joinTexts(pieces: readonly RuleText[], budget: Budget): RuleText {
   let bytes = 0
   for (const piece of pieces) bytes += piece.length
-  budget.create(bytes)
+  budget.countCreated(bytes)
   if (pieces.every((piece) => typeof piece === 'string')) return pieces.join('')
-  const joined = Buffer.alloc(pieces.reduce((sum, piece) => sum + byteLengthOf(piece), 0))
+  const joined = Buffer.alloc(pieces.reduce((sum, piece) => sum + countBytes(piece), 0))
   let at = 0
   for (const piece of pieces) {
-    joined.set(bytesOf(piece), at)
-    at += byteLengthOf(piece)
+    joined.set(toBytes(piece), at)
+    at += countBytes(piece)
   }
-  return textFromBytes(joined)
+  return toRuleText(joined)
 }

@@ -41,7 +41,7 @@ export class RuleBits {
   }
 }
 
-export function kindOf(value: RuleValue): ValueKind {
+export function getKind(value: RuleValue): ValueKind {
   switch (typeof value) {
     case 'undefined':
       return 'undefined'
@@ -54,11 +54,11 @@ export function kindOf(value: RuleValue): ValueKind {
     case 'string':
       return 'text'
     default:
-      return kindOfObject(value)
+      return getObjectKind(value)
   }
 }
 
-function kindOfObject(value: RuleValue): ValueKind {
+function getObjectKind(value: RuleValue): ValueKind {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   if (value instanceof RuleFloat) return 'float'
@@ -75,28 +75,28 @@ export function isArray(value: RuleValue): value is RuleArray {
 }
 
 export function isMap(value: RuleValue): value is RuleMap {
-  return typeof value === 'object' && value !== null && kindOfObject(value) === 'map'
+  return typeof value === 'object' && value !== null && getObjectKind(value) === 'map'
 }
 
 /** Returns the canonical text for `bytes`: a string if they are valid UTF-8. The bytes must not change later. */
-export function textFromBytes(bytes: Uint8Array): RuleText {
-  const buffer = bufferOver(bytes)
+export function toRuleText(bytes: Uint8Array): RuleText {
+  const buffer = toBuffer(bytes)
   const text = buffer.toString('utf8')
   // U+FFFD stands for invalid bytes, or for itself.
   return text.includes('\ufffd') && !isUtf8(buffer, 0, buffer.length) ? bytes : text
 }
 
-export function bytesOf(text: RuleText): Uint8Array {
+export function toBytes(text: RuleText): Uint8Array {
   return typeof text === 'string' ? Buffer.from(text, 'utf8') : text
 }
 
 /** Returns a Buffer over the same memory. */
-export function bufferOver(bytes: Uint8Array): Buffer {
+export function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
 }
 
 /** Returns the number of bytes of a text. */
-export function byteLengthOf(text: RuleText): number {
+export function countBytes(text: RuleText): number {
   return typeof text === 'string' ? Buffer.byteLength(text) : text.length
 }
 
@@ -125,7 +125,7 @@ export function withKey(map: RuleMap, key: string, value: RuleValue): RuleMap {
 }
 
 /** Returns the text as a string. Throws if it is not valid UTF-8. */
-export function stringOf(text: RuleText, subject: string): string {
+export function requireString(text: RuleText, subject: string): string {
   if (typeof text === 'string') return text
   throw new RuleError(`${subject} is not valid UTF-8`)
 }

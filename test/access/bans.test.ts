@@ -200,9 +200,9 @@ describe('a client that reconnects often', () => {
     const bans = new Bans({ ...settings, maxCount: 1 })
     const [first, second] = [connectAndDisconnect(bans, 'c', 0), connectAndDisconnect(bans, 'd', 1)]
     const inside = connectAndDisconnect(bans, 'c', 2, { namespace: 'plant' })
-    assert.deepEqual(bans.flapping(undefined, 10), [first, second])
-    assert.deepEqual(bans.flapping('plant', 10), [inside])
-    assert.deepEqual(bans.flapping(undefined, 5_000), [second])
+    assert.deepEqual(bans.listFlappingBans(undefined, 10), [first, second])
+    assert.deepEqual(bans.listFlappingBans('plant', 10), [inside])
+    assert.deepEqual(bans.listFlappingBans(undefined, 5_000), [second])
   })
 
   test('has one disconnect counted for each connection, and none for connections that opened before counting started', () => {

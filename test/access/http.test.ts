@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { denyAddresses, isForbiddenAddress } from '../../src/transports/index.ts'
 import { HttpAuthorizer } from '../../src/access/http/http-authorizer.ts'
-import { namespacedName } from '../../src/core/index.ts'
+import { toNamespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { defaultRuleSettings } from '../../src/access/rules/access-rules.ts'
 import { Authority } from '../transports/certificates.ts'
@@ -178,7 +178,7 @@ test('every placeholder is replaced by its value, one without a value by an empt
   assert.deepEqual(service.requests[0].query, { ...full, x: '%x ${y}' })
   await authenticate(stage, { clientId: 'id', username: undefined, password: undefined })
   assert.deepEqual(service.requests[1].query, { ...full, u: '', P: '', C: '', d: '', x: '%x ${y}' })
-  await authenticate(stage, { clientId: namespacedName('plant', 'id') })
+  await authenticate(stage, { clientId: toNamespacedName('plant', 'id') })
   assert.deepEqual(service.requests[2].query, { ...full, C: '', d: '', m: '$ns/plant/', x: '%x ${y}' })
 })
 

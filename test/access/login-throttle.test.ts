@@ -23,7 +23,7 @@ function guess(throttle: LoginThrottle, times: number, of: (index: number) => Lo
   return Array.from({ length: times }, (_, index) => {
     const turn = throttle.begin(of(index), nowMs)
     nowMs += turn.afterMs
-    if (!turn.isRefused) throttle.noteFailed(of(index), nowMs)
+    if (!turn.isRefused) throttle.recordFailedLogin(of(index), nowMs)
     return turn.isRefused ? -1 : turn.afterMs
   })
 }
@@ -73,7 +73,7 @@ test('one password for many user names from one address is limited by a rate', (
     for (let index = 0; index < count; index++) {
       const attempt = login(`user-${nowMs}-${index}`, 'winter')
       if (throttle.begin(attempt, nowMs).isRefused) continue
-      throttle.noteFailed(attempt, nowMs)
+      throttle.recordFailedLogin(attempt, nowMs)
       looked += 1
     }
     return looked
@@ -91,7 +91,7 @@ function guessers(throttle: LoginThrottle, seconds: number): number {
     for (let number = 0; number < 200; number++) {
       const attempt = login(`guessed-${number}`, String(tick))
       if (throttle.begin(attempt, nowMs).isRefused) continue
-      throttle.noteFailed(attempt, nowMs)
+      throttle.recordFailedLogin(attempt, nowMs)
       checked += 1
     }
   }
@@ -105,7 +105,7 @@ describe('200 clients that guess with a user name each, at the address of other 
     for (let number = 0; number < 1_000; number++) {
       const attempt = login(`user-${number}`, 'right')
       assert.deepEqual(throttle.begin(attempt, startMs + 60_000), { isRefused: false, afterMs: 0 })
-      throttle.noteSucceeded(attempt, startMs + 60_000)
+      throttle.recordSuccessfulLogin(attempt, startMs + 60_000)
     }
   })
 
@@ -118,7 +118,7 @@ describe('200 clients that guess with a user name each, at the address of other 
 /** Alice was connected with her password, and another client at the same address guesses it, and those of other users. */
 function attacked(): LoginThrottle {
   const throttle = new LoginThrottle(settings)
-  throttle.noteSucceeded(login('alice', 'secret'), startMs)
+  throttle.recordSuccessfulLogin(login('alice', 'secret'), startMs)
   guess(throttle, 1_000, (index) => login('alice', String(index)))
   guess(throttle, 1_000, (index) => login(`user-${index}`, 'x'))
   return throttle
@@ -138,8 +138,8 @@ describe('a client that guesses the password of another client does not lock tha
   test('an attacker that logs in with its own password gets no new free attempts for others', () => {
     const throttle = attacked()
     for (let time = 0; time < 100; time++) {
-      throttle.noteSucceeded(login('mallory', 'own'), startMs)
-      throttle.noteSucceeded(login('alice', 'secret'), startMs)
+      throttle.recordSuccessfulLogin(login('mallory', 'own'), startMs)
+      throttle.recordSuccessfulLogin(login('alice', 'secret'), startMs)
     }
     assert.equal(throttle.begin(login('alice', 'x'), startMs).isRefused, true)
   })
@@ -157,7 +157,7 @@ test('10,000 clients that reconnect at once with their passwords are not delayed
   for (let index = 0; index < 10_000; index++) {
     const attempt = login(`user-${index}`, `secret-${index}`)
     assert.equal(throttle.begin(attempt, startMs).afterMs, 0)
-    throttle.noteSucceeded(attempt, startMs)
+    throttle.recordSuccessfulLogin(attempt, startMs)
   }
 })
 
@@ -165,8 +165,8 @@ test('the records of failed logins are limited, whatever names and addresses an 
   const throttle = new LoginThrottle(settings)
   for (let index = 0; index < 100_000; index++) {
     const attempt = login(`user-${index}`, 'x', `10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`)
-    if (index % 2 === 0) throttle.noteFailed(attempt, startMs)
-    else throttle.noteSucceeded(attempt, startMs)
+    if (index % 2 === 0) throttle.recordFailedLogin(attempt, startMs)
+    else throttle.recordSuccessfulLogin(attempt, startMs)
   }
   const maxEntries = 8_192 + 8_192 + 16_384
   assert.ok(throttle.size <= maxEntries && throttle.size > 0.99 * maxEntries, String(throttle.size))
@@ -207,9 +207,9 @@ describe('shards of a node', () => {
   test('know the clients that logged in at another shard, and forget failures that these clients corrected', () => {
     const [first, second] = throttles(2) as [LoginThrottle, LoginThrottle]
     guess(first, freeAttempts + 1, (index) => login('bob', String(index)))
-    second.noteSucceeded(login('bob', 'right'), startMs)
+    second.recordSuccessfulLogin(login('bob', 'right'), startMs)
     assert.equal(first.begin(login('bob', 'new'), startMs).afterMs, 0)
-    first.noteSucceeded(login('alice', 'secret'), startMs)
+    first.recordSuccessfulLogin(login('alice', 'secret'), startMs)
     guessAtEach([first, second], 1_000, (index) => login('alice', String(index)))
     assert.equal(second.begin(login('alice', 'guess'), startMs).isRefused, true)
     assert.equal(second.begin(login('alice', 'secret'), startMs).afterMs, 0)
@@ -222,7 +222,7 @@ describe('shards of a node', () => {
     assert.equal(new Int32Array(memory)[0], 2)
     freeLoginTable(memory, 1)
     assert.equal(
-      new LoginTable(memory, 0).exclusively(() => 'done'),
+      new LoginTable(memory, 0).runExclusively(() => 'done'),
       'done',
     )
   })
@@ -243,7 +243,7 @@ describe('a delayed login', () => {
         log,
         nowMs: () => startMs,
         wait: (ms) => new Promise<void>((resolve) => waiting.push({ ms, resolve })),
-        permissionsChanged: ignore,
+        onPermissionsChanged: ignore,
       },
     )
     return { access, waiting }

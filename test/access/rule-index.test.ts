@@ -8,12 +8,17 @@ import { compileRule, Search, type Action } from '../../src/access/rules/compile
 import { RuleSet } from '../../src/access/rules/rule-set.ts'
 import { RuleIndex } from '../../src/access/rules/rule-index.ts'
 import { scanRules } from '../../src/access/rules/rule-list.ts'
-import { addressOf, appliesTo, principalOf } from '../../src/access/rules/principal.ts'
-import { coversFilter, matchesTopic, patternOf, type FilterPattern } from '../../src/access/rules/topic-patterns.ts'
+import { parseClientAddress, matchesSubject, toPrincipal } from '../../src/access/rules/principal.ts'
+import {
+  coversFilter,
+  matchesTopic,
+  parseTopicPattern,
+  type FilterPattern,
+} from '../../src/access/rules/topic-patterns.ts'
 import { fc } from '../properties.ts'
 
 const letters = ['a', 'b', '', '$x']
-const anyPrincipal = principalOf({ clientId: 'a', username: 'b' })
+const anyPrincipal = toPrincipal({ clientId: 'a', username: 'b' })
 
 /**
  * Every topic of up to `longest` levels from a few letters; the last stands for all levels that no filter names. The empty topic
@@ -39,7 +44,7 @@ const filter = fc
   .filter((text) => text !== '')
 
 function pattern(text: string): FilterPattern {
-  const made = patternOf({ kind: 'filter', text })
+  const made = parseTopicPattern({ kind: 'filter', text })
   assert.ok(made.kind === 'filter')
   return made
 }
@@ -122,9 +127,9 @@ describe('the index of rules', () => {
         const compiled = rules.map((each, order) =>
           compileRule({ ...each, place: undefined, because: 'configured-rule' }, order),
         )
-        const plain = new Search(principalOf(from), request.action, topicOf(request))
+        const plain = new Search(toPrincipal(from), request.action, topicOf(request))
         scanRules(compiled, plain)
-        const indexed = new Search(principalOf(from), request.action, topicOf(request))
+        const indexed = new Search(toPrincipal(from), request.action, topicOf(request))
         new RuleIndex(compiled).search(indexed)
         assert.equal(indexed.order, plain.order)
         assert.deepEqual(indexed.decision, plain.decision)
@@ -139,13 +144,13 @@ describe('the index of rules', () => {
         const compiled = rules.map((each, order) =>
           compileRule({ ...each, place: 'f:1', because: 'configured-rule' }, order),
         )
-        const plain = new Search(principalOf(from), request.action, topicOf(request))
+        const plain = new Search(toPrincipal(from), request.action, topicOf(request))
         scanRules(
-          compiled.filter((_, index) => appliesTo(rules[index].who, from, addressOf(from))),
+          compiled.filter((_, index) => matchesSubject(rules[index].who, from, parseClientAddress(from))),
           plain,
         )
-        const booked = new Search(principalOf(from), request.action, topicOf(request))
-        for (const list of new RuleSet(rules).listsFor(from)) list.search(booked)
+        const booked = new Search(toPrincipal(from), request.action, topicOf(request))
+        for (const list of new RuleSet(rules).selectLists(from)) list.search(booked)
         assert.equal(booked.order, plain.order)
         assert.deepEqual(booked.decision, plain.decision)
       }),
@@ -162,10 +167,10 @@ describe('the index of rules', () => {
     })
     const book = new RuleSet(manyTopics)
     const from = { clientId: 'c7', username: undefined, peerAddress: '' }
-    const lists = book.listsFor(from)
+    const lists = book.selectLists(from)
     assert.equal(lists.length, 2)
     const orderOfMatch = (topic: string): number => {
-      const search = new Search(principalOf(from), 'publish', topic)
+      const search = new Search(toPrincipal(from), 'publish', topic)
       for (const list of lists) list.search(search)
       return search.order
     }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Identity } from '../../src/core/index.ts'
 import { defaultRuleSettings } from '../../src/access/rules/access-rules.ts'
-import { tokenGrants } from '../../src/access/rules/token-grants.ts'
+import { parseTokenGrants } from '../../src/access/rules/token-grants.ts'
 import {
   client,
   publishes,
@@ -252,7 +252,7 @@ describe('settings', () => {
 })
 
 const tokenIdentity = (claim: unknown): Identity => {
-  const grants = tokenGrants(claim)
+  const grants = parseTokenGrants(claim)
   assert.ok(grants !== undefined, 'the rules of the claim are valid')
   return client('c1', { username: 'u1', grants })
 }
@@ -296,7 +296,7 @@ describe('the rules of a token', () => {
       [{ permission: 'allow', action: 'read', topic: 'a' }],
       [null],
     ]
-    for (const claim of claims) assert.equal(tokenGrants(claim), undefined, JSON.stringify(claim))
+    for (const claim of claims) assert.equal(parseTokenGrants(claim), undefined, JSON.stringify(claim))
   })
 })
 

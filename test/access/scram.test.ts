@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { makeScramRecord, saltFor, type NewScramUser } from '../../src/access/index.ts'
 import { ScramExchange } from '../../src/access/scram/scram-exchange.ts'
-import { type AuthenticationResult, type Connection, namespacedName } from '../../src/core/index.ts'
+import { type AuthenticationResult, type Connection, toNamespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { ScramClient, type ScramClientOptions } from './scram-client.ts'
 import { HttpService } from './http-service.ts'
@@ -45,7 +45,7 @@ class Exchange {
   constructor(stage: AccessStage, method = 'SCRAM-SHA-256', namespace?: string) {
     this.#stage = stage
     this.#method = method
-    this.#clientId = namespacedName(namespace, 'client')
+    this.#clientId = toNamespacedName(namespace, 'client')
   }
 
   connect(data: string | undefined): AuthenticationResult {
@@ -371,7 +371,7 @@ test('no authenticator after SCRAM accepts a client with the name of a SCRAM use
   assert.equal(await outcome('carol'), 'accepted')
   assert.equal(service.requests.length, 1)
   for (const name of ['alice', '\u00adalice']) assert.equal(await outcome(name), reasonCodes.badUserNameOrPassword)
-  assert.equal(await outcome('bob', namespacedName('plant', 'client')), reasonCodes.badUserNameOrPassword)
+  assert.equal(await outcome('bob', toNamespacedName('plant', 'client')), reasonCodes.badUserNameOrPassword)
   assert.equal(service.requests.length, 1, 'the service is not asked')
   assert.match(made.logText, /scram: the user name belongs to a SCRAM user/)
   assert.equal(await outcome('bob'), 'accepted', 'the SCRAM user of another namespace')

@@ -34,7 +34,7 @@ export class AccessStage {
     this.access = new AccessControl(this.settings, {
       log: this.#log(),
       nowMs: () => this.nowMs,
-      permissionsChanged: () => undefined,
+      onPermissionsChanged: () => undefined,
     })
   }
 

@@ -74,16 +74,16 @@ test('a key of a namespace applies there before one without a namespace, which a
     ...['meter-1', 'meter-2'].map((identity) => ({ kind: 'psk', identity, key: common }) as const),
   ] as const
   access.applyRecords({ put, delete: [] })
-  assert.deepEqual(access.preSharedKey('meter-1', 'plant'), own)
-  assert.deepEqual(access.preSharedKey('meter-2', 'plant'), common)
-  assert.deepEqual(access.preSharedKey('meter-1', 'shop'), common)
+  assert.deepEqual(access.findPreSharedKey('meter-1', 'plant'), own)
+  assert.deepEqual(access.findPreSharedKey('meter-2', 'plant'), common)
+  assert.deepEqual(access.findPreSharedKey('meter-1', 'shop'), common)
 })
 
 test('an identity with the same start as one of a namespace is unknown there', () => {
   const { access } = new AccessStage()
   const key = Buffer.alloc(16, 1)
   access.applyRecords({ put: [{ kind: 'psk', namespace: 'plant', identity: 'meter-1', key }], delete: [] })
-  assert.deepEqual(access.preSharedKey('meter-1', 'plant'), key)
-  assert.equal(access.preSharedKey('meter-1', undefined), undefined)
-  assert.equal(access.preSharedKey('plant\0meter-1', undefined), undefined)
+  assert.deepEqual(access.findPreSharedKey('meter-1', 'plant'), key)
+  assert.equal(access.findPreSharedKey('meter-1', undefined), undefined)
+  assert.equal(access.findPreSharedKey('plant\0meter-1', undefined), undefined)
 })

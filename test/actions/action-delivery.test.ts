@@ -41,12 +41,12 @@ class Stage {
           this.#timers.push(work)
           return { cancel: () => (this.#timers = this.#timers.filter((other) => other !== work)) }
         },
-        keyOf: ({ payload }) => payload.toString('utf8', 0, 1),
+        findOrderKey: ({ payload }) => payload.toString('utf8', 0, 1),
         queue: { clientId: 'queue', userProperties: [], open: () => this.#open(), later: (work) => work() },
         storeDeadLetter,
-        noteOutcome: () => {},
-        noteState: () => {},
-        noteReady: () => {},
+        recordOutcome: () => {},
+        onStateChange: () => {},
+        onReady: () => {},
       },
     )
     const sink = {
@@ -174,7 +174,7 @@ test('a discarded entry becomes a dead letter, unless the service accepts it; en
     letters.push(`${entry.payload.toString()}: ${why} ${isDiscarded}`)
     return true
   })
-  const payloads = (): string[] => stage.delivery.oldestEntries(9).map(({ entry }) => entry.payload.toString())
+  const payloads = (): string[] => stage.delivery.listOldestEntries(9).map(({ entry }) => entry.payload.toString())
   stage.queue('a1', 'b1', 'a2', 'a3', 'c1')
   assert.deepEqual(
     [stage.batches, payloads()],
@@ -183,7 +183,7 @@ test('a discarded entry becomes a dead letter, unless the service accepts it; en
       ['a1', 'b1', 'a2', 'a3', 'c1'],
     ],
   )
-  const [a1, b1, a2] = stage.delivery.oldestEntries(9)
+  const [a1, b1, a2] = stage.delivery.listOldestEntries(9)
   for (const entry of [a2, a1, b1]) assert.equal(stage.delivery.discard(entry?.sequence, 'discarded', 9), 1)
   assert.equal(stage.delivery.discard(a1?.sequence, 'discarded', 9), 0, 'no entry is discarded twice')
   assert.deepEqual([letters, payloads()], [['a2: discarded true'], ['a3', 'c1']])
@@ -221,15 +221,15 @@ test('a sink that throws or rejects ends nothing: the entry that causes it becom
           if (delayMs < 1_000) work.push(later)
           return { cancel: () => {} }
         },
-        keyOf: () => undefined,
+        findOrderKey: () => undefined,
         queue: { clientId: 'queue', userProperties: [], open, later: (later) => later() },
         storeDeadLetter: async (entry, why) => {
           letters.push(`${entry.payload.toString()}: ${why}`)
           return true
         },
-        noteOutcome: () => {},
-        noteState: () => {},
-        noteReady: () => {},
+        recordOutcome: () => {},
+        onStateChange: () => {},
+        onReady: () => {},
       },
     )
     const write = (batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> => {

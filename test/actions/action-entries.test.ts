@@ -5,7 +5,7 @@ import { ActionOrder } from '../../src/actions/results/action-order.ts'
 
 const payload = Buffer.from('x')
 const plain = { payload, attributes: [] }
-const entryOf = (rule: string, clientid: string) => ({ rule, event: { column: () => clientid } })
+const entryOf = (rule: string, clientid: string) => ({ rule, event: { readColumn: () => clientid } })
 
 describe('entries of an action', () => {
   test('with the same rule and publisher share their attributes', () => {
@@ -16,7 +16,7 @@ describe('entries of an action', () => {
       ['s', 'c1'],
       ['r', 'c2'],
     ].map(
-      ([rule = '', publisher = '']) => attributes.publicationOf(entryOf(rule, publisher), plain, undefined).properties,
+      ([rule = '', publisher = '']) => attributes.toPublication(entryOf(rule, publisher), plain, undefined).properties,
     )
     assert.equal(one, again)
     assert.deepEqual(one?.userProperties, [
@@ -35,14 +35,14 @@ describe('entries of an action', () => {
 
   test('have only their rule without an order', () => {
     const attributes = new EntryAttributes(new ActionOrder('none', 'batch'))
-    const { properties } = attributes.publicationOf(entryOf('r', 'c1'), plain, undefined)
+    const { properties } = attributes.toPublication(entryOf('r', 'c1'), plain, undefined)
     assert.deepEqual(properties?.userProperties, [['rule', 'r']])
   })
 
   test('have their own attributes first, and the length before a result last', () => {
     const attributes = new EntryAttributes(new ActionOrder('publisher', 'batch'))
     const own = { payload, attributes: [['path', '/a']] } as const
-    const publication = attributes.publicationOf(entryOf('r', 'c1'), own, Buffer.from('result'))
+    const publication = attributes.toPublication(entryOf('r', 'c1'), own, Buffer.from('result'))
     assert.deepEqual(publication.properties?.userProperties, [
       ['path', '/a'],
       ['!order', 'c1'],
@@ -55,7 +55,7 @@ describe('entries of an action', () => {
   test('share attributes with at most some thousands of others, whatever the number of publishers', () => {
     const attributes = new EntryAttributes(new ActionOrder('publisher', 'batch'))
     const of = (publisher: number) =>
-      attributes.publicationOf(entryOf('r', `c${publisher}`), plain, undefined).properties
+      attributes.toPublication(entryOf('r', `c${publisher}`), plain, undefined).properties
     const first = of(0)
     for (let publisher = 1; publisher < 4_096; publisher++) of(publisher)
     assert.equal(of(0), first)

@@ -45,7 +45,7 @@ class Stage {
         this.#timers.push(work)
         return { cancel: () => (this.#timers = this.#timers.filter((other) => other !== work)) }
       },
-      stored: () => this.letters.length,
+      countStored: () => this.letters.length,
       store: ({ payload }) => new Promise((resolve) => this.#stores.push({ id: Number(payload.toString()), resolve })),
     })
   }

@@ -61,7 +61,7 @@ function load(source: string) {
 const problemOfRedis = (settings: string): string | undefined => {
   const connector = load(`connectors.redis.a { ${settings} }`).config.connectors.redis.named.get('a')
   assert.ok(connector !== undefined)
-  return sinkTypes.redis.problemOfConnector(connector)
+  return sinkTypes.redis.findConnectorProblem(connector)
 }
 
 const isServiceVerified = (ssl: string): boolean => {
@@ -96,12 +96,12 @@ test('max_retries of an HTTP action is read from `parameters`, as in EMQX', () =
   const { config } = load(text)
   const action = config.actions.http.named.get('a')
   assert.ok(action !== undefined)
-  assert.equal(sinkTypes.http.maxRetries?.(action), 2)
+  assert.equal(sinkTypes.http.overrideMaxRetries?.(action), 2)
   const { config: other } = load(`connectors.http.a { url = "http://127.0.0.1:9" }
     actions.http.a { connector = a, resource_opts { max_retries = 5 } }`)
   const withDefaults = other.actions.http.named.get('a')
   assert.ok(withDefaults !== undefined)
-  assert.equal(sinkTypes.http.maxRetries?.(withDefaults), undefined)
+  assert.equal(sinkTypes.http.overrideMaxRetries?.(withDefaults), undefined)
 })
 
 test('the server of Redis is accepted within `parameters` or at the top level', () => {

@@ -22,7 +22,7 @@ test('publishers that wait: one alarm, and one line in ten seconds with their nu
   const waiting = { count: 3, clientId: 'kiln' }
   for (; stage.nowMs <= 10_000; stage.nowMs += 1_000)
     assert.equal(
-      stage.alarm.noteWaiting(waiting, { maxMessages: 2, outage }),
+      stage.alarm.recordWaiting(waiting, { maxMessages: 2, outage }),
       `action http:x: queue full (2 messages), service not available since 2023-11-14T22:13:20.000Z: ${outage.why}`,
     )
   const text = `publishers wait for action http:x: queue full (2 messages), service not available since 2023-11-14T22:13:20.000Z: ${outage.why}`
@@ -35,10 +35,10 @@ test('publishers that wait: one alarm, and one line in ten seconds with their nu
 test('a service that is only slow is named as such, and a queue that is full again is a new alarm', () => {
   const stage = new Stage()
   const full = { maxMessages: 2, outage: undefined }
-  stage.alarm.noteWaiting({ count: 1, clientId: 'kiln' }, full)
+  stage.alarm.recordWaiting({ count: 1, clientId: 'kiln' }, full)
   stage.alarm.reset()
   assert.deepEqual([stage.alarm.isFull, stage.alarm.suffix], [false, ''])
-  stage.alarm.noteWaiting({ count: 1, clientId: 'kiln' }, full)
+  stage.alarm.recordWaiting({ count: 1, clientId: 'kiln' }, full)
   const text = 'publishers wait for action http:x: queue full (2 messages): the service is too slow'
   assert.deepEqual(stage.raised, [
     ['action:http:x', text],
@@ -48,7 +48,7 @@ test('a service that is only slow is named as such, and a queue that is full aga
 
 test('dropped results: one alarm with the cause, and one line in ten seconds with their number', () => {
   const stage = new Stage()
-  for (; stage.nowMs <= 10_000; stage.nowMs += 1_000) stage.alarm.noteDropped('r', { maxMessages: 2, outage })
+  for (; stage.nowMs <= 10_000; stage.nowMs += 1_000) stage.alarm.recordDropped('r', { maxMessages: 2, outage })
   assert.deepEqual(stage.raised, [
     [
       'action:http:x',

@@ -26,7 +26,7 @@ test('new rules are compiled in slices, and a change compiles only rules with ot
     ...sinklessRules,
     host: sampleHost(),
     nodeName: 'godwit@test',
-    publisher: () => undefined,
+    findPublisher: () => undefined,
     monotonicMs: () => clock++,
     setRules: (rules) => void filters.push(rules.map(([filter]) => filter)),
   })

@@ -153,7 +153,7 @@ for (const [way, args] of Object.entries(ways)) {
           return 0
         },
         runTriggers: (triggers) => triggers.length,
-        noteLost: () => undefined,
+        recordLost: () => undefined,
       }
       const world = new World({ shards: 1, host: { ruleHook: () => ruleHook } })
       const filter = parseTopicFilter('in') ?? assert.fail()

@@ -52,19 +52,19 @@ test('a change checks and plans the named section that has changed, not all othe
   const { sql } = root.entries.rule_engine.entries.rules.named.entries
   const readSql = sql.type.read.bind(sql.type)
   const { http } = sinkTypes
-  const problemOfAction = http.problemOfAction.bind(http)
-  const problemOfConnector = http.problemOfConnector.bind(http)
+  const findActionProblem = http.findActionProblem.bind(http)
+  const findConnectorProblem = http.findConnectorProblem.bind(http)
   t.mock.method(sql.type, 'read', (...values: Parameters<typeof readSql>) => {
     checks.sql++
     return readSql(...values)
   })
-  t.mock.method(http, 'problemOfAction', (...values: Parameters<typeof problemOfAction>) => {
+  t.mock.method(http, 'findActionProblem', (...values: Parameters<typeof findActionProblem>) => {
     checks.action++
-    return problemOfAction(...values)
+    return findActionProblem(...values)
   })
-  t.mock.method(http, 'problemOfConnector', (...values: Parameters<typeof problemOfConnector>) => {
+  t.mock.method(http, 'findConnectorProblem', (...values: Parameters<typeof findConnectorProblem>) => {
     checks.connector++
-    return problemOfConnector(...values)
+    return findConnectorProblem(...values)
   })
   const values = manyValues()
   const before = configOf(values)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { columnsOf, type EventName } from '../../src/rules/index.ts'
-import { eventOfTrigger, triggerColumns } from '../../src/actions/columns/trigger-columns.ts'
+import { eventOfTrigger, createTriggerColumns } from '../../src/actions/columns/trigger-columns.ts'
 import { ruleTriggerKinds, type RuleTrigger } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
@@ -339,11 +339,11 @@ test('each event has the columns of its definition', () => {
     const trigger = { kind, atMs: 1, clientId: 'c', message } as unknown as RuleTrigger
     const context = {
       nodeName: 'n',
-      publisher: () => undefined,
-      nextMessageId: () => '',
-      authorizationSource: () => '',
+      findPublisher: () => undefined,
+      createMessageId: () => '',
+      findAuthorizationSource: () => '',
     }
-    const columns = triggerColumns(trigger, context).columnNames()
+    const columns = createTriggerColumns(trigger, context).listColumnNames()
     assert.deepEqual([...columns, 'metadata'].toSorted(), columnsOf(eventOfTrigger[kind]).toSorted(), kind)
   }
 })

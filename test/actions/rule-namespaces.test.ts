@@ -6,7 +6,12 @@ import { AccessRules } from '../../src/access/rules/access-rules.ts'
 import { defaultAccessSettings } from '../../src/access/index.ts'
 import { splitScopedName } from '../../src/core/index.ts'
 import { parseTopicFilter } from '../../src/protocol/index.ts'
-import { filterWithin, hostWithin, namespaceOf, publicationWithin } from '../../src/actions/columns/rule-namespace.ts'
+import {
+  addFilterNamespace,
+  createNamespaceHost,
+  findTopicNamespace,
+  addPublicationNamespace,
+} from '../../src/actions/columns/rule-namespace.ts'
 import { sampleHost } from '../rules/sample-host.ts'
 import { republishTo, ruleWorld, toConsole } from './rule-world.ts'
 
@@ -158,11 +163,11 @@ test('stored values are those of the namespace, and the environment is not avail
     ['@plant', '@shop', ''].map((suffix) => outputsOf(`get${suffix}`)[0]?.['k']),
     ['a', 'b', 'c'],
   )
-  const host = hostWithin({ ...sampleHost(), environmentVariable: () => 'hidden' }, 'plant')
-  assert.equal(host.environmentVariable('EMQXVAR_X'), undefined)
+  const host = createNamespaceHost({ ...sampleHost(), readEnvironmentVariable: () => 'hidden' }, 'plant')
+  assert.equal(host.readEnvironmentVariable('EMQXVAR_X'), undefined)
 })
 
-const within = (text: string) => filterWithin('plant', parseTopicFilter(text) ?? assert.fail(text))
+const within = (text: string) => addFilterNamespace('plant', parseTopicFilter(text) ?? assert.fail(text))
 
 test('names, filters and topics of a namespace', () => {
   assert.deepEqual(splitScopedName('http:hook@plant.1'), { name: 'http:hook', namespace: 'plant.1' })
@@ -170,8 +175,11 @@ test('names, filters and topics of a namespace', () => {
   assert.deepEqual(splitScopedName('hook@'), { name: 'hook@', namespace: undefined })
   assert.equal(within('a/#'), '$ns/plant/a/#')
   assert.equal(within('$bridges/mqtt:in/#'), '$bridges/mqtt:in@plant/#')
-  assert.equal(namespaceOf('$bridges/mqtt:in@plant/a'), 'plant')
-  assert.equal(namespaceOf('$bridges/mqtt:in/a'), undefined)
+  assert.equal(findTopicNamespace('$bridges/mqtt:in@plant/a'), 'plant')
+  assert.equal(findTopicNamespace('$bridges/mqtt:in/a'), undefined)
   const publication = { payload: Buffer.alloc(0), qos: 0, retain: false, properties: undefined } as const
-  assert.equal(publicationWithin('plant', { ...publication, topic: '$delayed/5/a' }).topic, '$delayed/5/$ns/plant/a')
+  assert.equal(
+    addPublicationNamespace('plant', { ...publication, topic: '$delayed/5/a' }).topic,
+    '$delayed/5/$ns/plant/a',
+  )
 })

@@ -52,8 +52,8 @@ export function ruleWorld(options: WorldOptions = {}, changes: Partial<RuleRunne
       log,
       host: sampleHost(),
       nodeName: 'godwit@test',
-      publisher: (clientId) => {
-        const client = world.host.shards[own]?.core.view.client(clientId)
+      findPublisher: (clientId) => {
+        const client = world.host.shards[own]?.core.view.findClient(clientId)
         if (client === undefined) return undefined
         return {
           username: client.username,
@@ -83,6 +83,6 @@ export function ruleWorld(options: WorldOptions = {}, changes: Partial<RuleRunne
       world.settle()
     },
     outputsOf: (rule) => outputs.filter((each) => each.rule === rule).map(({ output }) => output),
-    report: (rule) => runners[0]?.reports().find(({ id }) => id === rule),
+    report: (rule) => runners[0]?.listReports().find(({ id }) => id === rule),
   }
 }

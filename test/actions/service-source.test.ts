@@ -35,13 +35,13 @@ class Stage {
       },
       close: () => {},
     },
-    maxPacketBytes: () => 2_000,
+    readMaxPacketBytes: () => 2_000,
     after: (delayMs, work) => {
       this.pauses.push({ delayMs, work })
       return { cancel: () => {} }
     },
     random: () => 0.5,
-    noteState: (state, why) => void this.states.push(why === '' ? state : `${state}: ${why}`),
+    onStateChange: (state, why) => void this.states.push(why === '' ? state : `${state}: ${why}`),
     fail: (error) => {
       throw error
     },
@@ -55,7 +55,7 @@ test('a message is acknowledged to the service when this broker has stored it; o
   stage.source.start()
   await turn()
   const [callbacks] = stage.opened
-  callbacks.noteConnected()
+  callbacks.onConnected()
   const stored = Promise.withResolvers<void>()
   stage.handled = stored.promise
   let acceptGatewayStream: boolean | undefined
@@ -80,12 +80,12 @@ test('a failed connection is replaced after an increasing pause, and has no effe
   stage.source.start()
   await turn()
   const [first] = stage.opened
-  first.noteConnected()
-  first.noteFailed(new Error('cut'))
+  first.onConnected()
+  first.onFailed(new Error('cut'))
   assert.equal(stage.closed, 1)
   await assert.rejects(first.take(message('late')), /another connection/)
-  first.noteFailed(new Error('again'))
-  first.noteConnected()
+  first.onFailed(new Error('again'))
+  first.onConnected()
   stage.refusal = new Error('refused')
   stage.pauses[0].work()
   await turn()
@@ -94,7 +94,7 @@ test('a failed connection is replaced after an increasing pause, and has no effe
   stage.refusal = undefined
   stage.pauses[1].work()
   await turn()
-  stage.opened[1].noteConnected()
+  stage.opened[1].onConnected()
   assert.deepEqual(stage.states, [
     'connecting',
     'connected',

@@ -6,16 +6,16 @@ const silent = (): void => {}
 
 export const sinklessRules: Pick<
   RuleRunnerDependencies,
-  'log' | 'sinks' | 'serverOf' | 'authorizationSource' | 'monotonicMs'
+  'log' | 'sinks' | 'findServer' | 'findAuthorizationSource' | 'monotonicMs'
 > = {
   log: { trace: silent, debug: silent, info: silent, warn: silent, error: silent } as RuleRunnerDependencies['log'],
-  serverOf: () => undefined,
+  findServer: () => undefined,
   sinks: {
-    noteSecond: () => {},
-    actionQueueOf: () => undefined,
+    handleSecond: () => {},
+    findActionQueue: () => undefined,
     store: () => 'no-action',
     storeStopped: () => 'no-action',
   },
-  authorizationSource: () => 'file',
+  findAuthorizationSource: () => 'file',
   monotonicMs: () => 0,
 }

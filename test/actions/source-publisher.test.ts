@@ -20,8 +20,8 @@ class Stage {
     this.publisher = new SourcePublisher({
       source: 'nats:orders',
       openConnection: (stream) => this.#accept(stream),
-      limits: () => limits,
-      guarded: (work) => work(),
+      readLimits: () => limits,
+      runGuarded: (work) => work(),
       after: (delayMs, work) => {
         const timer = setTimeout(work, delayMs)
         return { cancel: () => clearTimeout(timer) }

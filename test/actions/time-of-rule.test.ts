@@ -7,17 +7,17 @@ import { test } from 'node:test'
 import { influxdbSinkType } from '../../src/sinks/influxdb/influxdb-sink.ts'
 import { prometheusSinkType } from '../../src/sinks/prometheus/prometheus-sink.ts'
 import { compileSinkTemplate } from '../../src/actions/results/compile-sink-template.ts'
-import { encodeStored, renderWith } from '../../src/actions/results/stored-results.ts'
+import { encodeStored, renderEntry } from '../../src/actions/results/stored-results.ts'
 import type { Render } from '../../src/sinks/index.ts'
 
 const atMs = 1_700_000_000_123
 
-const influxdb = influxdbSinkType.renderer(
+const influxdb = influxdbSinkType.createRenderer(
   { parameters: { write_syntax: 'm n=${n}', precision: 'ms' } } as never,
   compileSinkTemplate,
   () => '',
 )
-const prometheus = prometheusSinkType.renderer(
+const prometheus = prometheusSinkType.createRenderer(
   { parameters: { metric: 'm', labels: new Map(), value: '${n}', timestamp: '${at}' } } as never,
   compileSinkTemplate,
   () => '',
@@ -37,13 +37,13 @@ for (const [name, render] of renderers) {
       atMs,
     })
     const entry = { payload: Buffer.from('of other templates'), attributes: [], result, form: 'other' }
-    const rendered = renderWith(entry, { form: 'present', render })
+    const rendered = renderEntry(entry, { form: 'present', render })
     assert.ok('payload' in rendered)
     assert.match(rendered.payload.toString(), new RegExp(String(atMs)))
   })
 
   test(`${name}: an entry of an earlier version, whose result has no time, is sent as it was rendered`, () => {
     const entry = { payload: Buffer.from('rendered'), attributes: [], result: Buffer.from('[0,false,"c","t",{"n":1}]') }
-    assert.equal(renderWith(entry, { form: 'present', render }), entry)
+    assert.equal(renderEntry(entry, { form: 'present', render }), entry)
   })
 }

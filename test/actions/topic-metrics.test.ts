@@ -11,7 +11,7 @@ import { World } from '../simulator/world.ts'
 const noRules: RuleHook = {
   run: () => assert.fail('there is no rule'),
   runTriggers: () => assert.fail('no trigger is configured'),
-  noteLost: () => undefined,
+  recordLost: () => undefined,
 }
 
 function countedWorld(shards: number, topics: readonly string[]) {
@@ -30,7 +30,7 @@ function countedWorld(shards: number, topics: readonly string[]) {
   }
   const world: World = new World({ shards, host: { ruleHook: hookOf } })
   const take = (wanted: readonly string[]): void => {
-    for (const metrics of all) metrics.take(wanted, 1_000)
+    for (const metrics of all) metrics.configure(wanted, 1_000)
     world.settle()
   }
   take(topics)
@@ -43,7 +43,7 @@ function countedWorld(shards: number, topics: readonly string[]) {
     counts: (topic: string, of: 'counts' | 'rates' = 'counts') => {
       const sums: Record<string, number> = {}
       for (const metrics of all) {
-        const report = metrics.reports().find((each) => each.topic === topic)
+        const report = metrics.listReports().find((each) => each.topic === topic)
         for (const [place, name] of topicCountNames.entries()) {
           const count = report?.[of][place] ?? 0
           if (count > 0) sums[name] = (sums[name] ?? 0) + count
@@ -95,18 +95,18 @@ test('rates are means over five seconds; a reset sets 0; a topic that stays keep
   for (let second = 0; second < 8; second++) {
     for (let message = 0; message < 3; message++) publisher.publish('a/b', 'x')
     world.settle()
-    metrics.noteSecond()
+    metrics.recordSecond()
   }
   assert.deepEqual(counts('a/b', 'rates'), { 'qos0.in': 3, dropped: 3 })
   take(['a/b', 'more'])
   assert.equal(counts('a/b')['qos0.in'], 24)
   metrics.reset('a/b', 5_000)
   assert.deepEqual([counts('a/b'), counts('a/b', 'rates')], [{}, {}])
-  assert.equal(metrics.reports().find(({ topic }) => topic === 'a/b')?.resetAtMs, 5_000)
+  assert.equal(metrics.listReports().find(({ topic }) => topic === 'a/b')?.resetAtMs, 5_000)
   assert.equal(entries(), 2)
   take([])
   assert.equal(entries(), 0, 'the match plan has no entry left')
   publisher.publish('a/b', 'x')
   world.settle()
-  assert.deepEqual(metrics.reports(), [])
+  assert.deepEqual(metrics.listReports(), [])
 })

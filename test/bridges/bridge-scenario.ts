@@ -166,10 +166,10 @@ class BridgeScenario {
     const { local, remote, status } = this.#world
     if (!local.host.isRunning || !remote.host.isRunning || status.state !== 'connected') return false
     const isDone = this.#sides.every(({ author, subscriber, world }) => {
-      const view = world.view.client(subscriber.id)
+      const view = world.view.findClient(subscriber.id)
       return author.unfinished === 0 && view !== undefined && view.waiting === 0 && view.inflight === 0
     })
-    const session = remote.view.client('c')
+    const session = remote.view.findClient('c')
     return isDone && status.spooled === 0 && status.inFlight === 0 && session?.waiting === 0 && session.inflight === 0
   }
 

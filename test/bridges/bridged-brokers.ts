@@ -84,8 +84,8 @@ export class Bridged {
     this.local.passSeconds(seconds)
   }
 
-  get status(): ReturnType<Bridge['status']> {
-    return this.bridge.status()
+  get status(): ReturnType<Bridge['readStatus']> {
+    return this.bridge.readStatus()
   }
 
   /** Changes the settings of the bridge. */
@@ -212,7 +212,7 @@ export class Bridged {
         this.#localStream(stream)
         return stream
       },
-      sessionStatus: () => {
+      readSessionStatus: () => {
         const found = host.isRunning
           ? host.coreOf().view.internalSession(bridgeClientId(this.settings.name))
           : undefined

@@ -53,8 +53,8 @@ test('a covering filter matches every topic that the covered one matches, and th
       const tree = treeOf([filter, ...others])
       const covering = new Set<string>()
       const covered = new Set<string>()
-      tree.eachCovering(filter, (found) => covering.add(found))
-      tree.eachCovered(filter, (found) => covered.add(found))
+      tree.visitCovering(filter, (found) => covering.add(found))
+      tree.visitCovered(filter, (found) => covered.add(found))
       for (const other of new Set(others)) {
         if (other === filter) continue
         const within = topics.filter((topic) => matchesFilter(filter, topic))
@@ -64,7 +64,7 @@ test('a covering filter matches every topic that the covered one matches, and th
             `${other} ${filter}`,
           )
         const back = new Set<string>()
-        tree.eachCovered(other, (found) => back.add(found))
+        tree.visitCovered(other, (found) => back.add(found))
         assert.equal(back.has(filter), covering.has(other), `${other} ${filter}`)
       }
       assert.equal(covering.has(filter) || covered.has(filter), false)
@@ -72,6 +72,6 @@ test('a covering filter matches every topic that the covered one matches, and th
   )
   const found: string[] = []
   const known = ['#', 'a/#', 'a/+', 'a', 'a/b', '+/b', 'c'] as TopicFilter[]
-  treeOf(known).eachCovering('a/b' as TopicFilter, (filter) => found.push(filter))
+  treeOf(known).visitCovering('a/b' as TopicFilter, (filter) => found.push(filter))
   assert.deepEqual(found.toSorted(), ['#', '+/b', 'a/#', 'a/+'])
 })

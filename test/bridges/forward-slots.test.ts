@@ -51,7 +51,7 @@ function ruleTo(remoteTopic: string): ForwardRule {
 function taken(places: ForwardSlots, topics: readonly string[], kept: readonly TopicFilter[] = []): readonly number[] {
   const rules = topics.map(ruleTo)
   places.assign(rules, kept)
-  return places.of(rules)
+  return places.findSlots(rules)
 }
 
 test('slots have the order of the rules until those change, and are stored then', () => {

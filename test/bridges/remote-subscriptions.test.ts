@@ -21,15 +21,15 @@ test('the subscription state has the granted filters after all SUBACKs, and no r
   assert.equal(granted.handleAck({ packetId: 7, reasonCodes: [0] }), false, 'not requested')
   assert.equal(granted.handleAck({ packetId: 2, reasonCodes: [0] }), true)
   const again = new RemoteSubscriptions(granted.marks)
-  const missing = again.missing([request('a/#'), request('b/+', 2), request('c', 2)])
+  const missing = again.planChanges([request('a/#'), request('b/+', 2), request('c', 2)])
   assert.deepEqual(
     missing.requests.map(({ filter }) => filter),
     ['b/+', 'c'],
   )
-  assert.deepEqual(again.missing([request('c')]).removed, ['a/#'])
+  assert.deepEqual(again.planChanges([request('c')]).removed, ['a/#'])
   again.recordRequest({ type: 'unsubscribe', packetId: 3, filters: ['a/#' as TopicFilter], properties: undefined })
   assert.equal(again.handleAck({ packetId: 3, reasonCodes: [] }), true)
-  assert.deepEqual(again.missing([]).removed, ['c'])
+  assert.deepEqual(again.planChanges([]).removed, ['c'])
 })
 
 test('a mark that is too long is not written, and an invalid one is ignored', () => {
@@ -40,7 +40,7 @@ test('a mark that is too long is not written, and an invalid one is ignored', ()
   const texts = ['', '{', '7', '{"a":1}', '[["a"],[1,2],["b","1"],["c/#/d","1"],null]']
   const gone = texts.map((text) => {
     const mark = `${grantedPrefix}${Buffer.from(text).toString('base64url')}` as TopicFilter
-    return new RemoteSubscriptions([mark]).missing([]).removed
+    return new RemoteSubscriptions([mark]).planChanges([]).removed
   })
   assert.deepEqual(gone, [[], [], [], [], ['b']])
 })
@@ -57,7 +57,7 @@ test('many filters need several marks, and a change replaces one or two of them'
   const before = new Set(granted.marks)
   assert.ok(before.size > 16 && before.size <= 32, `${before.size} marks`)
   const again = new RemoteSubscriptions([...before])
-  assert.deepEqual(again.missing([]).removed.length, 1_000)
+  assert.deepEqual(again.planChanges([]).removed.length, 1_000)
   again.recordRequest(subscribe(2, [request('one/more')]))
   assert.equal(again.handleAck({ packetId: 2, reasonCodes: [1] }), true)
   assert.equal(again.marks.filter((mark) => !before.has(mark)).length, 1)
@@ -67,7 +67,7 @@ test('a mark of an uncertain filter has precedence over one of a granted filter'
   const granted = new RemoteSubscriptions([])
   granted.recordRequest(subscribe(1, [request('a'), request('b')]))
   granted.handleAck({ packetId: 1, reasonCodes: [1, 1] })
-  const unsure = RemoteSubscriptions.uncertainMark({ removed: ['a' as TopicFilter], requests: [request('c')] })
+  const unsure = RemoteSubscriptions.createUncertainMark({ removed: ['a' as TopicFilter], requests: [request('c')] })
   assert.ok(unsure !== undefined)
   for (const marks of [
     [unsure, ...granted.marks],
@@ -78,7 +78,7 @@ test('a mark of an uncertain filter has precedence over one of a granted filter'
     assert.deepEqual([...all.keys()].join(''), marks[0] === unsure ? 'acb' : 'abc')
   }
   assert.equal(
-    RemoteSubscriptions.uncertainMark({ removed: [], requests: [request(`a/${'x'.repeat(50_000)}`)] }),
+    RemoteSubscriptions.createUncertainMark({ removed: [], requests: [request(`a/${'x'.repeat(50_000)}`)] }),
     undefined,
   )
 })

@@ -154,15 +154,15 @@ class RingScenario {
     return this.#members.every(({ world, author, subscriber, bridged }, at) => {
       if (!world.host.isRunning || author.unfinished > 0) return false
       const { state, spooled, inFlight } = bridged.status
-      const own = world.view.client(subscriber.id)
+      const own = world.view.findClient(subscriber.id)
       const next = this.#members[(at + 1) % this.#members.length].world
-      const remote = next.host.isRunning ? next.view.client(bridged.settings.clientId) : undefined
+      const remote = next.host.isRunning ? next.view.findClient(bridged.settings.clientId) : undefined
       const isDone = [own, remote].every((client) => client?.waiting === 0 && client.inflight === 0)
       return isDone && state === 'connected' && spooled === 0 && inFlight === 0
     })
   }
 
-  #statuses(): ReturnType<Bridged['bridge']['status']>[] {
+  #statuses(): ReturnType<Bridged['bridge']['readStatus']>[] {
     return this.#members.map(({ bridged }) => bridged.status)
   }
 

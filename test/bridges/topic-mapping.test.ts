@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TopicMapping } from '../../src/bridges/rules/topic-mapping.ts'
-import { mappingOfForward, problemOfForward } from '../../src/bridges/rules/rules.ts'
+import { toForwardMapping, findForwardProblem } from '../../src/bridges/rules/rules.ts'
 import { matchesFilter } from '../../src/protocol/index.ts'
 import { fc } from '../properties.ts'
 
@@ -60,9 +60,9 @@ test('a mapped topic has no wildcards, whatever the topic', () => {
   fc.assert(
     fc.property(topicFilter, topicFilter, topicName, (from, to, topic) => {
       const rule = { localFilter: from.join('/'), remoteTopic: to.join('/'), prefix: '', suffix: '' }
-      fc.pre(problemOfForward({ ...rule, qos: undefined, retain: undefined }) === undefined)
+      fc.pre(findForwardProblem({ ...rule, qos: undefined, retain: undefined }) === undefined)
       fc.pre(topic !== '' && matchesFilter(rule.localFilter, topic))
-      const mapping = mappingOfForward({ ...rule, qos: undefined, retain: undefined })
+      const mapping = toForwardMapping({ ...rule, qos: undefined, retain: undefined })
       assert.doesNotMatch(new TopicMapping(mapping).map(topic, levels) ?? '', /[+#]/)
     }),
   )
@@ -80,6 +80,6 @@ const refused: readonly [why: string, rule: Partial<typeof forward>][] = [
 
 for (const [why, rule] of refused) {
   test(`a rule is refused because ${why}`, () => {
-    assert.ok(problemOfForward({ ...forward, ...rule })?.startsWith(why))
+    assert.ok(findForwardProblem({ ...forward, ...rule })?.startsWith(why))
   })
 }

@@ -18,7 +18,7 @@ const transparent = 'transparent = true, clientid = c, clean_start = false'
 
 /** The subscriptions of the bridge at the remote broker, with their QoS. */
 function subscribed(world: Bridged): Record<string, number> {
-  const found = world.remote.coreOf('c').view.subscriptions('c')
+  const found = world.remote.coreOf('c').view.findSubscriptions('c')
   return Object.fromEntries([...found].map(([filter, { qos }]) => [filter, qos]))
 }
 
@@ -253,7 +253,7 @@ describe('a transparent bridge', () => {
     first.passSeconds(aWhile)
     assert.deepEqual(subscribed(first), {})
     assert.equal(second.status.state, 'connected')
-    assert.deepEqual([...left.coreOf('d').view.subscriptions('d')], [])
+    assert.deepEqual([...left.coreOf('d').view.findSubscriptions('d')], [])
   })
 })
 
@@ -263,7 +263,7 @@ function wants(from: number, to: number, qos: QoS | undefined): FilterChange[] {
 
 test('filters above the limit wait, are reported, and leave when there is space', () => {
   const passedOn = new TransparentSubscriptions()
-  passedOn.use(true, [], 0)
+  passedOn.applyRules(true, [], 0)
   const passUntil = (endMs: number): void => {
     for (let nowMs = passedOn.dueAtMs; nowMs < endMs; nowMs = passedOn.dueAtMs) passedOn.tick(nowMs)
   }
@@ -316,13 +316,13 @@ function runScenario(seed: number): void {
   for (const who of people) if (!who.hasOpenConnection) who.connect()
   local.passMs(120_000)
   assert.equal(world.status.state, 'connected')
-  const wanted = people.flatMap(({ id }) => [...local.view.subscriptions(id)])
+  const wanted = people.flatMap(({ id }) => [...local.view.findSubscriptions(id)])
   const present = subscribed(world)
   // No filter is covered by another, none is missing, and none is superfluous.
   const tree = new FilterTree()
   for (const filter of Object.keys(present)) tree.set(filter as TopicFilter, 0)
   for (const filter of tree.keys())
-    tree.eachCovering(filter, (other) => assert.fail(`${other} has ${filter} within it`))
+    tree.visitCovering(filter, (other) => assert.fail(`${other} has ${filter} within it`))
   for (const topic of ['a', 'a/b', 'a/x', 'x/b', 'c/d/e', 'q/r/s']) {
     const isWanted = wanted.some(([filter]) => matches(filter, topic))
     const count = Object.keys(present).filter((filter) => matches(filter, topic)).length
@@ -331,10 +331,10 @@ function runScenario(seed: number): void {
     remote.publish(topic, `last ${topic}`, { qos: 2 })
     local.passMs(2_000)
     for (const who of people) {
-      const own = [...local.view.subscriptions(who.id).keys()].filter((filter) => !filter.startsWith('$share/'))
+      const own = [...local.view.findSubscriptions(who.id).keys()].filter((filter) => !filter.startsWith('$share/'))
       const times = own.some((filter) => matches(filter, topic)) ? 1 : 0
       const received = who.messages.slice(before.get(who)).filter(({ payload }) => payload === `last ${topic}`)
-      const shared = local.view.subscriptions(who.id).has('$share/g/a/b' as TopicFilter) ? 1 : 0
+      const shared = local.view.findSubscriptions(who.id).has('$share/g/a/b' as TopicFilter) ? 1 : 0
       assert.ok(
         received.length >= times && received.length <= times + shared,
         `${who.id} received ${topic} ${received.length} times`,

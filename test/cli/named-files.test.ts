@@ -6,7 +6,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { configCheck } from '../../src/cli/config-commands.ts'
+import { checkConfig } from '../../src/cli/config-commands.ts'
 import { Terminal } from '../../src/cli/terminal/terminal.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
@@ -96,7 +96,7 @@ async function check(t: TestContext, text: string, spoil: (folder: string) => Pr
     { write: (part: string) => (written.output += part) },
     { write: (part: string) => (written.errors += part) },
   )
-  const code = await configCheck({ file, environment: {}, asJson: false }, terminal)
+  const code = await checkConfig({ file, environment: {}, asJson: false }, terminal)
   assert.equal(code === 0, written.errors === '', written.errors)
   return written.errors
 }

@@ -7,7 +7,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { configCheck } from '../../src/cli/config-commands.ts'
+import { checkConfig } from '../../src/cli/config-commands.ts'
 import { ctlCommands, ctlGroups } from '../../src/cli/ctl/commands/all.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { Terminal } from '../../src/cli/terminal/terminal.ts'
@@ -101,7 +101,7 @@ async function checked(file: string): Promise<ProgramResult> {
     { write: (text: string) => (written.output += text) },
     { write: (text: string) => (written.errors += text) },
   )
-  const code = await configCheck({ file, environment: {}, asJson: false }, terminal)
+  const code = await checkConfig({ file, environment: {}, asJson: false }, terminal)
   return { code, ...written }
 }
 

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 
-import { configCheck, configDocs, configExample, configSchema } from '../../src/cli/config-commands.ts'
+import { checkConfig, printConfigDocs, printConfigExample, printConfigSchema } from '../../src/cli/config-commands.ts'
 import { Terminal } from '../../src/cli/terminal/terminal.ts'
 import { writeExampleFile, writeJsonSchema, writeReferencePage } from '../../src/config/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
@@ -37,7 +37,7 @@ async function check(
   const names = Object.keys(files)
   for (const name of names) await writeFile(join(folder, name), files[name].replaceAll('FOLDER', folder))
   const written = await listen((terminal) =>
-    configCheck({ file: join(folder, names[0]), environment, asJson: false }, terminal),
+    checkConfig({ file: join(folder, names[0]), environment, asJson: false }, terminal),
   )
   return {
     ...written,
@@ -249,11 +249,11 @@ test('config check --ports reports ports that are in use', async (t) => {
   const file = join(await temporaryFolder(t), 'a.conf')
   await writeFile(file, `http_server.enable = false\nlisteners.tcp.bind = "127.0.0.1:${port}"\n`)
   const options = { file, environment: {}, asJson: false }
-  assert.equal((await listen((terminal) => configCheck(options, terminal))).exitCode, 0)
-  const { exitCode, errors } = await listen((terminal) => configCheck({ ...options, checksPorts: true }, terminal))
+  assert.equal((await listen((terminal) => checkConfig(options, terminal))).exitCode, 0)
+  const { exitCode, errors } = await listen((terminal) => checkConfig({ ...options, checksPorts: true }, terminal))
   assert.equal(exitCode, 1)
   await writeFile(file, `http_server.port = 0\ndashboard.bind = "127.0.0.1:${port}"\n`)
-  const dashboard = await listen((terminal) => configCheck({ ...options, checksPorts: true }, terminal))
+  const dashboard = await listen((terminal) => checkConfig({ ...options, checksPorts: true }, terminal))
   assert.match(
     dashboard.errors,
     new RegExp(`a\\.conf:2:\\d+: dashboard\\.bind: port ${port} on 127\\.0\\.0\\.1 is in use`),
@@ -262,7 +262,7 @@ test('config check --ports reports ports that are in use', async (t) => {
 })
 
 function checkOf(file: string, asJson: boolean): Promise<TerminalOutput> {
-  return listen((terminal) => configCheck({ file, environment: {}, asJson }, terminal))
+  return listen((terminal) => checkConfig({ file, environment: {}, asJson }, terminal))
 }
 
 test('config check of a missing file, or of a folder, fails with a message', async () => {
@@ -292,7 +292,7 @@ test('config check --json prints the same errors as JSON', async (t) => {
 })
 
 test('config example, docs and schema print texts that are generated from the settings', async () => {
-  assert.deepEqual(await listen(configExample), { exitCode: 0, output: writeExampleFile(), errors: '' })
-  assert.deepEqual(await listen(configDocs), { exitCode: 0, output: writeReferencePage(), errors: '' })
-  assert.deepEqual(await listen(configSchema), { exitCode: 0, output: writeJsonSchema(), errors: '' })
+  assert.deepEqual(await listen(printConfigExample), { exitCode: 0, output: writeExampleFile(), errors: '' })
+  assert.deepEqual(await listen(printConfigDocs), { exitCode: 0, output: writeReferencePage(), errors: '' })
+  assert.deepEqual(await listen(printConfigSchema), { exitCode: 0, output: writeJsonSchema(), errors: '' })
 })

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { queryFrom } from '../../src/cli/ctl/filters.ts'
+import { parseQuery } from '../../src/cli/ctl/filters.ts'
 
 test('a filter is a key of the contract, an operator, and any text after the first operator', () => {
-  assert.deepEqual(queryFrom('list_retained', ['topic=a=b\nc', 'limit=3']), {
+  assert.deepEqual(parseQuery('list_retained', ['topic=a=b\nc', 'limit=3']), {
     query: { topic: 'a=b\nc', limit: '3' },
   })
-  assert.deepEqual(queryFrom('list_retained', []), { query: {} })
+  assert.deepEqual(parseQuery('list_retained', []), { query: {} })
 })
 
 test('a word that is not a filter, and an unknown key, are wrong usage', () => {
   for (const word of ['topic', '=a', 'tpoic=a', '__proto__=a']) {
-    const read = queryFrom('list_retained', [word])
+    const read = parseQuery('list_retained', [word])
     assert.ok('usage' in read, word)
     assert.ok(read.usage.includes(word.replace(/=.*/, '') || '=a'), read.usage)
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { printOutcome } from '../../src/cli/ctl/print-outcome.ts'
 import type { Outcome } from '../../src/cli/ctl/ctl-command.ts'
-import { Terminal, wantsColors } from '../../src/cli/terminal/terminal.ts'
+import { Terminal, shouldUseColors } from '../../src/cli/terminal/terminal.ts'
 
 function printed(
   outcome: Outcome,
@@ -40,9 +40,9 @@ test('a table fits the terminal, and its heading is bold if the terminal has col
   assert.ok(print(200, false).includes(long.clientid))
   assert.ok(print(200, true).startsWith('\u001b[1mclientid '))
   assert.ok(print(200, true).includes('qos\u001b[0m\na'))
-  assert.equal(wantsColors({ isTTY: true, write: () => {} }, {}), true)
-  assert.equal(wantsColors({ isTTY: true, write: () => {} }, { NO_COLOR: '1' }), false)
-  assert.equal(wantsColors({ write: () => {} }, {}), false)
+  assert.equal(shouldUseColors({ isTTY: true, write: () => {} }, {}), true)
+  assert.equal(shouldUseColors({ isTTY: true, write: () => {} }, { NO_COLOR: '1' }), false)
+  assert.equal(shouldUseColors({ write: () => {} }, {}), false)
 })
 
 test('without a terminal, a list is printed as lines with tabs, and an empty list as no line', () => {

@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { trialCommand } from '../../src/cli/trial-command.ts'
+import { formatTrialCommand } from '../../src/cli/trial-command.ts'
 import { loadConfig } from '../../src/config/index.ts'
 import type { ListenerAddress } from '../../src/node/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
@@ -33,11 +33,11 @@ async function tlsListener(t: TestContext, names: string): Promise<ListenerAddre
 test('the command has a user name if anonymous clients are refused', () => {
   const listener = addressed('listeners.tcp.bind = 1883', '0.0.0.0', 1_883)
   assert.equal(
-    trialCommand(listener, { allowsAnonymous: true, deniesByDefault: false }),
+    formatTrialCommand(listener, { allowsAnonymous: true, deniesByDefault: false }),
     "mosquitto_sub -h localhost -p 1883 -t '#' -v",
   )
   assert.equal(
-    trialCommand(listener, { allowsAnonymous: false, deniesByDefault: false }),
+    formatTrialCommand(listener, { allowsAnonymous: false, deniesByDefault: false }),
     "mosquitto_sub -h localhost -p 1883 -u NAME -P PASSWORD -t '#' -v",
   )
 })
@@ -48,12 +48,12 @@ test('the command has a placeholder for the topic if no rule allows all topics',
     ['ws', 'npx mqtt sub -l ws -h 127.0.0.1 -p 1883 --path /mqtt -u NAME -P PASSWORD -t TOPIC -v'],
   ] as const) {
     const listener = addressed(`listeners.${kind}.bind = "127.0.0.1:1883"`, '127.0.0.1', 1_883)
-    assert.equal(trialCommand(listener, { allowsAnonymous: false, deniesByDefault: true }), words)
+    assert.equal(formatTrialCommand(listener, { allowsAnonymous: false, deniesByDefault: true }), words)
   }
 })
 
 test('the command for a TLS listener uses a host name of its certificate', async (t) => {
-  const command = trialCommand(await tlsListener(t, 'broker.example.org'), {
+  const command = formatTrialCommand(await tlsListener(t, 'broker.example.org'), {
     allowsAnonymous: true,
     deniesByDefault: false,
   })
@@ -62,7 +62,7 @@ test('the command for a TLS listener uses a host name of its certificate', async
 
 test('the banner has no command for a listener behind a proxy', () => {
   const listener = addressed('listeners.tcp { bind = 1883, proxy_protocol = true }', '127.0.0.1', 1_883)
-  assert.equal(trialCommand(listener, { allowsAnonymous: true, deniesByDefault: false }), undefined)
+  assert.equal(formatTrialCommand(listener, { allowsAnonymous: true, deniesByDefault: false }), undefined)
 })
 
 const anyAddresses = ['0.0.0.0', '::', '::ffff:0.0.0.0', '0:0:0:0:0:0:0:0']
@@ -94,7 +94,7 @@ for (const { name, hostNames, subject, any } of certificates) {
       for (const kind of ['ssl', 'wss']) {
         const files = `certfile = "${folder}/cert.pem", keyfile = "${folder}/key.pem"`
         const listener = addressed(`listeners.${kind} { bind = 8883, ${files} }`, host, 8_883)
-        const command = trialCommand(listener, { allowsAnonymous: true, deniesByDefault: false }) ?? ''
+        const command = formatTrialCommand(listener, { allowsAnonymous: true, deniesByDefault: false }) ?? ''
         const [, named] = / -h (\S+) /.exec(command) ?? []
         assert.match(command, /^[\w '#./:%-]+$/, `${host}: ${command}`)
         if (anyAddresses.includes(host)) assert.equal(named, any, host)
@@ -108,7 +108,10 @@ test('a file name or path with special characters is one word of the command', a
   const file = join(folder, "it's $(mine).pem")
   await writeFile(file, authority.certificate)
   const text = `listeners.ssl { bind = 8883, certfile = "${file}", keyfile = "${file}" }`
-  const command = trialCommand(addressed(text, '127.0.0.1', 8_883), { allowsAnonymous: true, deniesByDefault: false })
+  const command = formatTrialCommand(addressed(text, '127.0.0.1', 8_883), {
+    allowsAnonymous: true,
+    deniesByDefault: false,
+  })
   const shown = execFileSync('sh', ['-c', `set -- ${command}; echo "$7"`], { encoding: 'utf8' })
   assert.equal(shown, `${file}\n`)
 })

@@ -80,7 +80,7 @@ describe('every setting', () => {
       const read = node.type.read(written.value.entries.get('v')!)
       assert.ok('value' in read, key)
       assert.deepEqual(
-        node.type.pathsIn?.(read.value).map(({ path }) => path),
+        node.type.listPaths?.(read.value).map(({ path }) => path),
         ['/x/y'],
         key,
       )

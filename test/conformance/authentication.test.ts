@@ -103,10 +103,10 @@ describe('authentication before CONNACK', () => {
     const world = runicWorld()
     const wire = startConnect(world, { clientId: 'me' })
     assert.deepEqual(typesOf(wire.received), ['auth'])
-    assert.equal(world.view.client('me'), undefined)
+    assert.equal(world.view.findClient('me'), undefined)
     auth(world, wire, 'rune')
     assert.deepEqual(typesOf(wire.received), ['auth', 'connack'])
-    assert.equal(world.view.client('me')?.isConnected, true)
+    assert.equal(world.view.findClient('me')?.isConnected, true)
   })
 
   test('[MQTT5-4.12.0-4] a client with a wrong response gets CONNACK with 0x87, and the connection closes', () => {
@@ -257,7 +257,7 @@ describe('re-authentication', () => {
     }
     world.host.traits.authenticate = () => ({ allowed: true, identity })
     auth(world, wire, 'rune', { reasonCode: reasonCodes.reAuthenticate })
-    assert.equal(world.view.client('me')?.username, 'renewed')
+    assert.equal(world.view.findClient('me')?.username, 'renewed')
     world.passSeconds(61)
     assert.deepEqual(endOf(wire), { codes: [reasonCodes.maximumConnectTime], isOpen: false })
   })
@@ -322,7 +322,7 @@ describe('re-authentication', () => {
     wire.sendBytes(publishBytes(5, 'a', { flags: 0b0010, packetId: 1 }))
     world.settle()
     assert.deepEqual(requests, [undefined])
-    assert.equal(world.view.client('me')?.username, 'renewed')
+    assert.equal(world.view.findClient('me')?.username, 'renewed')
     world.passSeconds(5)
     assert.deepEqual(requests, [undefined, 'renewed'])
     assert.deepEqual(

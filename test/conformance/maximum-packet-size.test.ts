@@ -30,7 +30,7 @@ describe('the maximum packet size of a client', () => {
     assert.deepEqual(small.payloads, ['small 0', 'small 1', 'small 2'])
     assert.equal(large.payloads.length, 6)
     assert.equal(world.view.counts.dropped['too-large'], 3)
-    assert.equal(world.view.client(small.id)?.inflight, 0)
+    assert.equal(world.view.findClient(small.id)?.inflight, 0)
   })
 
   test('[MQTT5-3.1.2-24] a packet of exactly the maximum is sent, and one byte more is not', () => {
@@ -122,7 +122,7 @@ describe('the maximum packet size of a client', () => {
       back.of('publish').map((packet) => packet.qos),
       [1],
     )
-    assert.equal(world.view.client('me')?.inflight, 1)
+    assert.equal(world.view.findClient('me')?.inflight, 1)
   })
 
   test('[MQTT5-3.1.2-24] [MQTT5-3.2.2-19] [MQTT5-3.2.2-20] a CONNACK that would be too large is not sent', () => {

@@ -46,7 +46,7 @@ for (const version of versions) {
       const packet = frame(0x82, Buffer.concat([bytes`0007`, propertySection(version), ...filters]))
       assert.equal(end.send(packet), version === 5 ? '9006000700020001' : '90050007020001')
       assert.deepEqual(
-        [...world.view.subscriptions('many')].map(([filter, { qos }]) => [filter, qos]),
+        [...world.view.findSubscriptions('many')].map(([filter, { qos }]) => [filter, qos]),
         [
           ['a', 1],
           ['b/+', 0],
@@ -75,7 +75,7 @@ for (const version of versions) {
       client.subscribe(['a/+', '#', '$share/g/#'])
       world.publish('a/b', 'x')
       assert.deepEqual(client.payloads, [])
-      assert.equal(world.view.subscriptions('me').size, 0)
+      assert.equal(world.view.findSubscriptions('me').size, 0)
     })
 
     test('[MQTT-3.3.1-9] [MQTT5-3.3.1-12] a message that is published right after SUBSCRIBE arrives once, though it is retained', () => {
@@ -166,7 +166,7 @@ for (const version of versions) {
       const client = world.connect('me', { version })
       client.subscribe(['a/+', 'a/#', 'a/b', 'A/b', '$share/g/a/b'])
       client.unsubscribe(['a/+', 'a/b/', '/a/b', '#', '+/b'])
-      assert.deepEqual([...world.view.subscriptions('me').keys()], ['a/#', 'a/b', 'A/b', '$share/g/a/b'])
+      assert.deepEqual([...world.view.findSubscriptions('me').keys()], ['a/#', 'a/b', 'A/b', '$share/g/a/b'])
     })
 
     test('[MQTT-3.10.4-2] [MQTT5-3.10.4-2] after UNSUBSCRIBE, no new messages are sent for the filter', () => {
@@ -196,7 +196,7 @@ for (const version of versions) {
         ],
       )
       assert.equal(acksOf(client.wire!, 'pubrel').length, 1)
-      assert.equal(world.view.client('me')?.inflight, 0)
+      assert.equal(world.view.findClient('me')?.inflight, 0)
     })
 
     test('[MQTT-3.10.4-4] [MQTT-3.10.4-5] [MQTT-3.10.4-6] [MQTT5-3.10.4-4] [MQTT5-3.10.4-5] [MQTT5-3.10.4-6] [MQTT5-3.11.3-1] [MQTT5-3.11.3-2] one UNSUBACK has a reason code for each filter, also for those without a subscription', () => {
@@ -206,7 +206,7 @@ for (const version of versions) {
       const filters = [text('a'), text('b'), text('c')]
       const packet = frame(0xa2, Buffer.concat([bytes`0a0b`, propertySection(version), ...filters]))
       assert.equal(end.send(packet), version === 5 ? 'b0060a0b00001100' : 'b0020a0b')
-      assert.equal(world.view.subscriptions('many').size, 0)
+      assert.equal(world.view.findSubscriptions('many').size, 0)
       assert.equal(end.send(unsubscribeBytes(version, 'never')), version === 5 ? 'b00400010011' : 'b0020001')
     })
 
@@ -217,7 +217,7 @@ for (const version of versions) {
       client.unsubscribe('goes')
       world.restart('power-loss')
       client.connect()
-      assert.deepEqual([...world.view.subscriptions('me').keys()], ['stays'])
+      assert.deepEqual([...world.view.findSubscriptions('me').keys()], ['stays'])
     })
   })
 }
@@ -285,6 +285,6 @@ describe('subscription options of MQTT 5.0', () => {
       client.received('suback').map((packet) => packet.reasonCodes),
       [[reasonCodes.unspecifiedError]],
     )
-    assert.equal(world.view.subscriptions('me').size, 0)
+    assert.equal(world.view.findSubscriptions('me').size, 0)
   })
 })

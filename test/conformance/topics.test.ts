@@ -195,7 +195,7 @@ describe('shared subscriptions', () => {
       [false, true],
     )
     assert.deepEqual(two.payloads, [])
-    assert.equal(world.view.client('one')?.inflight, 0)
+    assert.equal(world.view.findClient('one')?.inflight, 0)
   })
 
   test('[MQTT5-4.8.2-5] if the session of the member ends before that, no other member gets the message', () => {
@@ -206,7 +206,7 @@ describe('shared subscriptions', () => {
     const two = world.subscriber('$share/g/a')
     one.drop()
     world.passSeconds(20)
-    assert.equal(world.view.client('one'), undefined)
+    assert.equal(world.view.findClient('one'), undefined)
     assert.deepEqual(two.payloads, [])
     world.publish('a', 'next', { qos: 2 })
     assert.deepEqual(two.payloads, ['next'])

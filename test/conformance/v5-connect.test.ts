@@ -63,7 +63,7 @@ describe('sessions of MQTT 5.0', () => {
     )
     client.drop()
     world.passSeconds(101)
-    assert.equal(world.view.client('me'), undefined)
+    assert.equal(world.view.findClient('me'), undefined)
   })
 
   test('[MQTT5-3.14.2-2] a client that requested an expiry and got 0 may repeat it in DISCONNECT: its will is not published', () => {
@@ -73,7 +73,7 @@ describe('sessions of MQTT 5.0', () => {
     const client = world.connect('me', { ...options, sessionExpirySeconds: 50 })
     client.disconnect({ properties: { sessionExpiryIntervalSeconds: 50 } })
     assert.equal(client.disconnected, undefined)
-    assert.deepEqual([willSubscriber.payloads, world.view.client('me')], [[], undefined])
+    assert.deepEqual([willSubscriber.payloads, world.view.findClient('me')], [[], undefined])
     const other = world.connect('other', options)
     other.wire?.send({ type: 'disconnect', reasonCode: 0, properties: { sessionExpiryIntervalSeconds: 50 } })
     world.settle()

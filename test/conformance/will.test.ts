@@ -330,5 +330,5 @@ test('[MQTT5-3.14.4-3] DISCONNECT with a session expiry that is not allowed is a
   world.settle()
   assertClosed(client, 'protocolError')
   assert.deepEqual(willSubscriber.payloads, ['gone'])
-  assert.equal(world.view.client('will-client'), undefined)
+  assert.equal(world.view.findClient('will-client'), undefined)
 })

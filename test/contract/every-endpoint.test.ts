@@ -45,7 +45,7 @@ test('each read operation without path parameters responds as specified in the c
     if (endpoint.method !== 'GET' || endpoint.path.includes(':') || required.length > 0) continue
     const reply = await replyOf(client[operation]())
     if (typeof endpoint.reply === 'string') assert.equal(typeof reply, 'string', operation)
-    else assert.equal(shapeOf(endpoint.reply).faultOf(reply), undefined, operation)
+    else assert.equal(shapeOf(endpoint.reply).findFault(reply), undefined, operation)
   }
 })
 

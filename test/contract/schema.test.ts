@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shapeOf, Type, type TSchema } from '../../src/contract/definition/schema.ts'
+import { compileShape, Type, type TSchema } from '../../src/contract/definition/schema.ts'
 
 const errorFor = (schema: TSchema, value: unknown): string | undefined =>
-  shapeOf(Type.Object({ a: schema }, { additionalProperties: false })).faultOf({ a: value })?.message
+  compileShape(Type.Object({ a: schema }, { additionalProperties: false })).findFault({ a: value })?.message
 
 test('the error for an invalid value lists all valid values', () => {
   assert.equal(errorFor(Type.Enum(['x', 'y', 'z']), 'q'), 'must be x, y or z')
@@ -14,8 +14,8 @@ test('the error for an invalid value lists all valid values', () => {
 })
 
 test('the error for an unknown key names the key, and the error for a missing key has isMissing', () => {
-  const shape = shapeOf(Type.Object({ a: Type.Integer() }, { additionalProperties: false }))
-  assert.deepEqual(shape.faultOf({ a: 1, b: 2 }), { path: '/b', message: 'is not a known key', isMissing: false })
-  assert.equal(shape.faultOf({})?.isMissing, true)
-  assert.equal(shape.faultOf({ a: 1 }), undefined)
+  const shape = compileShape(Type.Object({ a: Type.Integer() }, { additionalProperties: false }))
+  assert.deepEqual(shape.findFault({ a: 1, b: 2 }), { path: '/b', message: 'is not a known key', isMissing: false })
+  assert.equal(shape.findFault({})?.isMissing, true)
+  assert.equal(shape.findFault({ a: 1 }), undefined)
 })

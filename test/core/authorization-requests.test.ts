@@ -127,11 +127,11 @@ describe('a SUBSCRIBE without an immediate decision', () => {
     }
     client.subscribe(['open', 'slow/a', '$share/g/slow/b'], { qos: 1 })
     world.passSeconds(2)
-    assert.equal(world.view.subscriptions('curious').size, 0)
+    assert.equal(world.view.findSubscriptions('curious').size, 0)
     assert.deepEqual(requests, ['subscribe slow/a', 'subscribe slow/b'])
     world.passSeconds(2)
     // These two are still undecided and are denied.
-    assert.deepEqual([...world.view.subscriptions('curious').keys()], ['open'])
+    assert.deepEqual([...world.view.findSubscriptions('curious').keys()], ['open'])
   })
 
   test('at most 64 filters are requested at a time', () => {
@@ -143,7 +143,7 @@ describe('a SUBSCRIBE without an immediate decision', () => {
     assert.equal(requests.length, 128)
     world.passSeconds(5)
     assert.equal(requests.length, 150)
-    assert.equal(world.view.subscriptions('curious').size, 150)
+    assert.equal(world.view.findSubscriptions('curious').size, 150)
   })
 })
 

@@ -61,7 +61,7 @@ describe('the name of a broker', () => {
     const again = comes(world, { version: 4, isBridge: true, cleanStart: false })
     assert.deepEqual(again.received.slice(1).map(announcement), ['$godwit/broker 0 false a1b2', 'a 1 false waited'])
     assert.equal(world.view.counts.publishesSent - sent, 1)
-    assert.equal(world.view.client('me')?.sentMessages, 1)
+    assert.equal(world.view.findClient('me')?.sentMessages, 1)
     assert.deepEqual(subscriber.payloads, ['waited'])
   })
 

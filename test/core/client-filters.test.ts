@@ -107,7 +107,7 @@ describe('filters of clients', () => {
     const change = (filter: string, isThere: boolean): void => {
       const own = { ...options, identifier: undefined }
       const [before, after] = isThere ? [undefined, own] : [own, undefined]
-      filters.note(session, filter as TopicFilter, { before, after })
+      filters.recordChange(session, filter as TopicFilter, { before, after })
     }
     filters.walk({ places: 0, at: () => undefined })
     for (const filter of ['a', 'b', 'c', 'd']) change(filter, true)

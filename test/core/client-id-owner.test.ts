@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { CoreSettings } from '../../src/core/index.ts'
-import { plainIdentity } from '../../src/core/messages/identity.ts'
+import { createIdentity } from '../../src/core/messages/identity.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World, type Client, type ConnectOptions } from '../simulator/world.ts'
 
@@ -17,7 +17,7 @@ function worldOf(settings: Partial<CoreSettings> = {}, shards = 1): World {
     host: {
       decision: ({ clientId, username, connection }) => {
         const principal = username === undefined ? 'anonymous' : `user:${username}`
-        const identity = { ...plainIdentity(clientId, username, connection.peerAddress), principal }
+        const identity = { ...createIdentity(clientId, username, connection.peerAddress), principal }
         return { decision: { allowed: true, identity }, afterMs: 0 }
       },
     },

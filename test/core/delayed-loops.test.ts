@@ -28,7 +28,7 @@ function worldWithLoop(
       return 0
     },
     runTriggers: (triggers) => triggers.length,
-    noteLost: () => undefined,
+    recordLost: () => undefined,
   }
   const world = new World({ shards, settings, host: { ruleHook: () => ruleHook } })
   const filter = parseTopicFilter('loop') ?? assert.fail()
@@ -126,7 +126,7 @@ test('a rule on a delivery that delays a message of its topic does not repeat: d
       }
       return triggers.length
     },
-    noteLost: () => undefined,
+    recordLost: () => undefined,
   }
   const world = new World({ shards: 3, host: { ruleHook: () => ruleHook } })
   for (const shard of world.host.shards)

@@ -117,10 +117,10 @@ for (const shards of [1, 3]) {
       world.connect('author').publish('$delayed/5/a', 'x', { qos: 1 })
       world.settle()
       const shard = world.host.shards.find(({ core }) => core.view.delayedMessages === 1)
-      const [row] = shard?.core.view.delayedSlice(0, 10) ?? []
+      const [row] = shard?.core.view.listDelayed(0, 10) ?? []
       assert.equal(row?.topic, 'a')
       assert.equal(row?.publisher, 'author')
-      assert.equal(Buffer.from(shard?.core.view.delayedMessage(row?.id ?? '')?.payload ?? []).toString(), 'x')
+      assert.equal(Buffer.from(shard?.core.view.findDelayed(row?.id ?? '')?.payload ?? []).toString(), 'x')
       const reader = world.subscriber('a')
       for (const [requestId, id] of [row?.id ?? '', 'no-such'].entries())
         shard?.handle({ kind: 'command', requestId: 5_000_000 + requestId, command: { name: 'delete-delayed', id } })

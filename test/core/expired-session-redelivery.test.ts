@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { shardOf } from '../../src/core/index.ts'
+import { computeOwnerShard } from '../../src/core/index.ts'
 import type { QoS } from '../../src/protocol/index.ts'
 import { World, type Client } from '../simulator/world.ts'
 import { testLength } from '../test-length.ts'
@@ -35,7 +35,7 @@ function scene({ shards = 1, count = many, qos = 1, seed = 1 }: RedeliveryOption
   const world = new World({ shards, seed })
   const brief = world.connect('brief', { cleanStart: false, sessionExpirySeconds: 60 })
   const other = ['patient', 'calm', 'slow', 'mild'].find(
-    (id) => shards === 1 || shardOf(id, shards) !== shardOf('brief', shards),
+    (id) => shards === 1 || computeOwnerShard(id, shards) !== computeOwnerShard('brief', shards),
   )
   assert.ok(other !== undefined, 'one of them is on another shard')
   const waitingClient = world.connect(other, { cleanStart: false, sessionExpirySeconds: 3_600 })

@@ -59,7 +59,7 @@ for (const version of [3, 4, 5] as const)
 
 test('a client that disconnects between two parts leaves a session with the subscriptions of the first', () => {
   const { world, wire } = subscribed(5)
-  const all = world.view.client('many')?.subscriptions
+  const all = world.view.findClient('many')?.subscriptions
   assert.equal(all, limit)
   wire.close()
   world.settle()

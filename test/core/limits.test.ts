@@ -31,7 +31,7 @@ function afterTen(queueFullPolicy: 'drop-newest' | 'drop-oldest'): { payloads: s
   for (let count = 0; count < 10; count++) {
     assert.equal(author.publish('a', String(count), { qos: 1 }).reasonCode, 0, 'the publisher is not affected')
   }
-  assert.equal(world.view.client('slow')?.waiting, 3)
+  assert.equal(world.view.findClient('slow')?.waiting, 3)
   acknowledgeAll(client)
   return { payloads: client.payloads, dropped: world.view.counts.dropped['queue-full'] }
 }
@@ -261,7 +261,7 @@ describe('the limits of retained messages', () => {
     let elsewhere = 1
     const topics = new TopicTable(64)
     const settings = { ...defaultCoreSettings, maxRetainedMessages: 3, retainedExpiryMs: 1_000 }
-    const core = new BrokerCore(settings, { identity: 'x', topics, retainedOnPeers: () => elsewhere })
+    const core = new BrokerCore(settings, { identity: 'x', topics, countRetainedOnPeers: () => elsewhere })
     const keep = (topic: string): void => {
       const content = { payload: Buffer.from('x'), qos: 0, retain: true, properties: undefined, clientId: '' } as const
       const isOfBroker = topic.startsWith('$SYS/')
@@ -384,7 +384,7 @@ describe('mqtt.max_parked_packets', () => {
       client.wire?.sendPublish({ topic: 'a', payload: String(count), retain: true })
     world.passSeconds(2)
     assert.equal(client.isConnected, true)
-    assert.equal(world.view.client('eager')?.receivedMessages, 5)
+    assert.equal(world.view.findClient('eager')?.receivedMessages, 5)
   })
 
   test('a client that disconnects during its authentication leaves no state', () => {
@@ -409,7 +409,7 @@ describe('mqtt.max_awaiting_rel', () => {
     wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 4 })
     world.settle()
     assert.deepEqual(acknowledgements(wire).slice(4), [0])
-    assert.equal(world.view.client('me')?.unreleased, 3)
+    assert.equal(world.view.findClient('me')?.unreleased, 3)
   })
 
   for (const version of [3, 4] as const) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { SliceWanted, WalkPosition } from '../../src/core/index.ts'
-import { MemoryAccount, plainIdentity } from '../../src/core/index.ts'
+import { MemoryAccount, createIdentity } from '../../src/core/index.ts'
 import { Session } from '../../src/core/state/sessions/session.ts'
 import { SessionTable } from '../../src/core/state/sessions/session-table.ts'
 import { walkChosen, walkSessions } from '../../src/core/views/walk.ts'
@@ -10,7 +10,7 @@ import { fc } from '../properties.ts'
 const start: WalkPosition = { place: 0, offset: 0 }
 
 function session(clientId: string): Session {
-  return new Session(clientId, 0, plainIdentity(clientId, undefined, ''))
+  return new Session(clientId, 0, createIdentity(clientId, undefined, ''))
 }
 
 type Visit = Parameters<typeof walkSessions>[2]

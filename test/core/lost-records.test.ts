@@ -64,7 +64,7 @@ describe('a message after lost records', () => {
     assert.deepEqual(subscriber.payloads.slice(1), ['new'])
     world.publish('news', 'newer', { qos: 2 })
     assert.deepEqual(subscriber.payloads.slice(1), ['new', 'newer'])
-    assert.equal(world.view.client('subscriber')?.inflight, 0)
+    assert.equal(world.view.findClient('subscriber')?.inflight, 0)
   })
 })
 

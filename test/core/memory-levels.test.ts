@@ -84,13 +84,13 @@ describe('while the level is hard', () => {
   test('messages queued for clean sessions are dropped, oldest first, and counted; more each time', () => {
     const { world, slow } = waitingWorld({})
     find(world, 'soft')
-    assert.equal(world.view.client('slow')?.waiting, 50, 'no message is dropped at the level soft')
+    assert.equal(world.view.findClient('slow')?.waiting, 50, 'no message is dropped at the level soft')
     find(world, 'hard')
-    const left = world.view.client('slow')?.waiting ?? 0
+    const left = world.view.findClient('slow')?.waiting ?? 0
     assert.ok(left > 0 && left < 10, `${left} are left`)
     assert.equal(world.view.counts.dropped['memory-full'], 50 - left)
     find(world, 'hard', 8)
-    assert.equal(world.view.client('slow')?.waiting, 0)
+    assert.equal(world.view.findClient('slow')?.waiting, 0)
     find(world, 'normal')
     acknowledgeAll(slow)
     assert.equal(slow.payloads.length, 1)
@@ -166,10 +166,10 @@ describe('while the level is soft', () => {
     const { world, publish } = waitingWorld({})
     find(world, 'soft')
     publish(200)
-    assert.equal(world.view.client('slow')?.waiting, 50)
+    assert.equal(world.view.findClient('slow')?.waiting, 50)
     find(world, 'normal')
     publish(200)
-    assert.ok((world.view.client('slow')?.waiting ?? 0) > 100)
+    assert.ok((world.view.findClient('slow')?.waiting ?? 0) > 100)
   })
 
   test('sessions and subscriptions are still accepted', () => {
@@ -213,7 +213,7 @@ describe('messages in flight to disconnected clients', () => {
           again.map(({ packetId }) => packetId),
           before[number],
         )
-        assert.equal(world.view.client(client.id)?.inflight, 0)
+        assert.equal(world.view.findClient(client.id)?.inflight, 0)
       }
       assert.deepEqual(
         world.records().filter(({ kind }) => kind === 'queued' || kind === 'payload'),

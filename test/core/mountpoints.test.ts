@@ -51,7 +51,7 @@ describe('a mount point', () => {
   test('applies to UNSUBSCRIBE, shared subscriptions and topic aliases, too', () => {
     const { world, client } = inside('site/')
     assert.equal(client.subscribe(['a', '$share/group/b'])?.reasonCodes.length, 2)
-    assert.deepEqual([...world.view.subscriptions('inside').keys()], ['site/a', '$share/group/site/b'])
+    assert.deepEqual([...world.view.findSubscriptions('inside').keys()], ['site/a', '$share/group/site/b'])
     world.publish('site/b', 'shared')
     assert.deepEqual(topicsOf(client), ['b'])
     assert.deepEqual(client.unsubscribe(['a', '$share/group/b', 'c'])?.reasonCodes, [0, 0, 0x11])

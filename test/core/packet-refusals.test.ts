@@ -116,8 +116,8 @@ describe('a refusal leaves a counter, an event and an entry in the timeline', ()
         const counted = world.view.counts.refused[cause] - before
         assert.ok(counted >= (version === 5 ? count : 1), `${counted} refusals`)
         const timeline = new ClientTimeline()
-        for (const event of world.events('packet-refused')) timeline.note(event, 1)
-        const entries = timeline.of('me').filter((entry) => entry.event === 'packet-refused')
+        for (const event of world.events('packet-refused')) timeline.record(event, 1)
+        const entries = timeline.listEntries('me').filter((entry) => entry.event === 'packet-refused')
         assert.ok(
           entries.some((entry) => text.test(entry.text)),
           JSON.stringify(entries),

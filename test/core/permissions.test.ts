@@ -194,7 +194,7 @@ describe('SUBSCRIBE without permission', () => {
     const client = world.connect('curious', { ...durable })
     client.subscribe(['open', 'secret'])
     assert.equal(client.disconnected?.reasonCode, reasonCodes.notAuthorized)
-    assert.equal(world.view.subscriptions('curious').size, 0)
+    assert.equal(world.view.findSubscriptions('curious').size, 0)
   })
 })
 
@@ -234,8 +234,8 @@ describe('delivery', () => {
       if (restarts) world.restart()
       client.connect()
       assert.deepEqual(client.payloads, ['o'])
-      assert.equal(world.view.client('curious')?.waiting, 0)
-      assert.equal(world.view.client('curious')?.inflight, 0)
+      assert.equal(world.view.findClient('curious')?.waiting, 0)
+      assert.equal(world.view.findClient('curious')?.inflight, 0)
       assert.deepEqual(
         world.records().filter(({ kind }) => kind === 'queued' || kind === 'outgoing'),
         [],
@@ -255,7 +255,7 @@ describe('delivery', () => {
     rulebook.change(world, { action: 'receive', clientId: 'curious', topic: 'secret/#' })
     client.connect()
     assert.equal(client.payloads.length, 2)
-    assert.equal(world.view.client('curious')?.inflight, 0)
+    assert.equal(world.view.findClient('curious')?.inflight, 0)
   })
 
   test('after a restart no message is lost because the identity of a client is not known yet', () => {
@@ -361,7 +361,7 @@ describe('delivery', () => {
     rulebook.change(world, { action: 'receive', clientId: 'one' })
     one.connect()
     assert.deepEqual(two.payloads, [])
-    assert.equal(world.view.client('one')?.inflight, 0)
+    assert.equal(world.view.findClient('one')?.inflight, 0)
   })
 
   test('a member of a shared group that may not receive a message is skipped', () => {
@@ -579,8 +579,8 @@ describe('a certificate that identifies the client', () => {
     })
     const client = world.connect('liar', { username: 'liar' })
     assert.deepEqual(requests, ['device-7 plant'])
-    assert.equal(world.view.client('device-7')?.username, 'plant')
-    assert.equal(world.view.client('liar'), undefined)
+    assert.equal(world.view.findClient('device-7')?.username, 'plant')
+    assert.equal(world.view.findClient('liar'), undefined)
     assert.equal(client.connack?.properties?.assignedClientIdentifier, undefined)
   })
 })

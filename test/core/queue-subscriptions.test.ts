@@ -81,7 +81,7 @@ test('the access rules see the filter after $queue/, and so do namespaces and mo
   const client = world.client('c')
   client.connect()
   assert.deepEqual(client.subscribe(['$queue/secret', '$queue/open'])?.reasonCodes, [reasonCodes.notAuthorized, 2])
-  assert.deepEqual([...world.view.subscriptions('c').keys()], ['$share/$queue/site/open'])
+  assert.deepEqual([...world.view.findSubscriptions('c').keys()], ['$share/$queue/site/open'])
 })
 
 test('filters that are not valid after $queue/, and publications, are refused; no retained message is sent', () => {

@@ -69,7 +69,7 @@ describe('listeners.*.messages_rate', () => {
     client.drop()
     world.passSeconds(60)
     assert.equal(world.view.connections, 0)
-    assert.equal(world.host.shards[0]?.core.nextDeadlineMs(), Infinity)
+    assert.equal(world.host.shards[0]?.core.findNextDeadlineMs(), Infinity)
   })
 })
 
@@ -99,9 +99,9 @@ test('a query returns the rest of a rate and the delay of a client at the time o
   const [shard] = world.host.shards
   const view = shard?.core.view
   const usedAt = (nowMs: number): number | undefined =>
-    view?.clientStatus('author', nowMs)?.quotas.find(({ name }) => name === 'messages_rate')?.used
+    view?.findClientStatus('author', nowMs)?.quotas.find(({ name }) => name === 'messages_rate')?.used
   assert.ok((usedAt(world.nowMs) ?? 0) > 5)
   assert.equal(usedAt(world.nowMs + 1_000), 0)
-  const behindAt = (nowMs: number) => [...(view?.slowSessions(nowMs) ?? [])].find((one) => one?.clientId === 'slow')
+  const behindAt = (nowMs: number) => [...(view?.walkSlowSessions(nowMs) ?? [])].find((one) => one?.clientId === 'slow')
   assert.deepEqual([behindAt(world.nowMs)?.ageMs, behindAt(world.nowMs + 700)?.ageMs], [0, 700])
 })

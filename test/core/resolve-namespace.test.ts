@@ -4,7 +4,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { AccessRules } from '../../src/access/rules/access-rules.ts'
 import { defaultAccessSettings } from '../../src/access/index.ts'
-import { type ConnectionOrigin, resolveNamespace, plainIdentity, type NamespaceSettings } from '../../src/core/index.ts'
+import {
+  type ConnectionOrigin,
+  resolveNamespace,
+  createIdentity,
+  type NamespaceSettings,
+} from '../../src/core/index.ts'
 import { reasonCodes, type TopicFilter } from '../../src/protocol/index.ts'
 import { createNamespaceTable, type NamespaceLimits, NamespaceTable } from '../../src/shard/index.ts'
 import type { HostTraits } from '../simulator/broker-host.ts'
@@ -62,12 +67,12 @@ describe('clients of different namespaces', () => {
     const third = join(world, 'same', { cleanStart: false, sessionExpirySeconds: 100 })
     for (const client of [one, other, third]) assert.equal(client.isConnected, true)
     assert.deepEqual(
-      [...world.view.clients()].map(({ clientId }) => clientId),
+      [...world.view.walkClients()].map(({ clientId }) => clientId),
       ['plant\0same', 'shop\0same', 'same'],
     )
     one.subscribe('lamp', { qos: 1 })
     one.disconnect()
-    assert.deepEqual([...world.view.subscriptions('shop\0same').keys()], [])
+    assert.deepEqual([...world.view.findSubscriptions('shop\0same').keys()], [])
     other.publish('lamp', 'of the shop', { qos: 1 })
     third.publish('lamp', 'without namespace', { qos: 1 })
     one.connect()
@@ -170,7 +175,7 @@ describe('no client can get', () => {
   })
 
   test('into a namespace with a user name of another one', () => {
-    const identity = plainIdentity('c', 'shop/c', '10.0.0.1')
+    const identity = createIdentity('c', 'shop/c', '10.0.0.1')
     const decision: HostTraits['decision'] = () => ({ decision: { allowed: true, identity }, afterMs: 0 })
     const world = worldOf({}, { host: { decision } })
     const client = join(world, 'plant/c')
@@ -209,7 +214,7 @@ describe('no client can get', () => {
     for (const { name, username, proved, origin, changes } of foreigners)
       test(`into a namespace through its listener, with ${name} of another one (version ${version})`, () => {
         const known = proved ?? username ?? origin?.username
-        const identity = { ...plainIdentity('plant\0c', known, '10.0.0.1'), authenticatedBy: 'x' }
+        const identity = { ...createIdentity('plant\0c', known, '10.0.0.1'), authenticatedBy: 'x' }
         const decision: HostTraits['decision'] = () => ({ decision: { allowed: true, identity }, afterMs: 0 })
         const world = worldOf(changes, { host: { decision } })
         world.host.traits.listener = { namespace: 'plant' }
@@ -217,7 +222,7 @@ describe('no client can get', () => {
         const client = world.client('c', { version, ...(username === undefined ? {} : { username }) })
         client.connect()
         assert.equal(client.isConnected, false)
-        assert.deepEqual([...world.view.clients()], [])
+        assert.deepEqual([...world.view.walkClients()], [])
       })
 
   test('into a namespace with U+0000 in the client ID or user name of its certificate', () => {
@@ -227,7 +232,7 @@ describe('no client can get', () => {
       const client = world.client('c')
       client.connect()
       assert.equal(client.isConnected, false)
-      assert.deepEqual([...world.view.clients()], [])
+      assert.deepEqual([...world.view.walkClients()], [])
     }
   })
 
@@ -250,7 +255,7 @@ describe('a client can connect', () => {
   })
 
   test('to a listener of a namespace, with any user name if nothing proves it', () => {
-    const identity = { ...plainIdentity('plant\0c', 'hall/c', '10.0.0.1'), authenticatedBy: 'anonymous' }
+    const identity = { ...createIdentity('plant\0c', 'hall/c', '10.0.0.1'), authenticatedBy: 'anonymous' }
     const decision: HostTraits['decision'] = () => ({ decision: { allowed: true, identity }, afterMs: 0 })
     const world = worldOf({}, { host: { decision } })
     world.host.traits.listener = { namespace: 'plant' }
@@ -264,7 +269,7 @@ describe('a client can connect', () => {
     world.host.traits.listener = { namespace: 'hall' }
     assert.equal(join(world, 'plant/a').isConnected, true)
     assert.deepEqual(
-      [...world.view.clients()].map(({ clientId }) => clientId),
+      [...world.view.walkClients()].map(({ clientId }) => clientId),
       ['plant\0a'],
     )
   })
@@ -320,14 +325,14 @@ describe('the limits of a namespace', () => {
     // A client that connects in its own namespace needs no other.
     assert.equal(join(world, 'plant/a').isConnected, true)
     assert.equal(one?.isConnected, false)
-    assert.equal(table.counts('plant').clients, 2)
+    assert.equal(table.readCounts('plant').clients, 2)
     two?.drop()
     three.connect()
     assert.equal(three.isConnected, true)
     table.setOwnLimits('plant', { clients: 'infinity', retainedMessages: undefined, messagesPerSecond: undefined })
     two?.connect()
     assert.equal(two?.isConnected, true)
-    assert.deepEqual(table.counts('plant'), { clients: 3, retainedMessages: 0 })
+    assert.deepEqual(table.readCounts('plant'), { clients: 3, retainedMessages: 0 })
   })
 
   test('on retained messages keep existing ones, which can be replaced', () => {
@@ -359,11 +364,11 @@ describe('the limits of a namespace', () => {
     keep('x', '')
     keep('w', '3')
     assert.deepEqual(kept(), ['w 3', 'z 2'])
-    assert.equal(table.counts('plant').retainedMessages, 2)
+    assert.equal(table.readCounts('plant').retainedMessages, 2)
     // A shard that restarts counts its sessions.
     table.freeShard(0)
     world.restart()
-    assert.equal(table.counts('plant').retainedMessages, 2)
+    assert.equal(table.readCounts('plant').retainedMessages, 2)
   })
 
   test('on messages per second apply to all its clients together, and no message is lost', () => {

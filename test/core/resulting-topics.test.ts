@@ -221,7 +221,7 @@ describe('reserved topics', () => {
       for (const prefix of ['', '$share/g/', '$queue/'])
         assert.deepEqual(client.subscribe(`${prefix}x/${filter}`)?.reasonCodes, [reasonCodes.notAuthorized], filter)
     assert.equal(client.subscribe('x/plain')?.reasonCodes[0], 2)
-    assert.deepEqual([...world.view.subscriptions('c').keys()], ['plain'])
+    assert.deepEqual([...world.view.findSubscriptions('c').keys()], ['plain'])
     assert.deepEqual(client.unsubscribe(['x/$SYS/#', 'x/plain'])?.reasonCodes, [0x11, 0])
   })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bareFilter, matchesFilter, type TopicFilter, type TopicName } from '../../src/protocol/index.ts'
+import { removeFilterPrefix, matchesFilter, type TopicFilter, type TopicName } from '../../src/protocol/index.ts'
 import { type RetainedReplay, RetainedReplayQueue } from '../../src/core/state/sessions/retained-replay-queue.ts'
 import { fc } from '../properties.ts'
 import { threadMs } from '../rules/thread-time.ts'
@@ -50,8 +50,8 @@ test('the remaining messages are in the order of the subscriptions, whatever is 
         assert.deepEqual(new Set(queue.all()), new Set(expected))
         for (const name of ['a', 'b', 'a/b', 'c/d'])
           assert.equal(
-            queue.awaits(name as TopicName),
-            expected.some((scan) => matchesFilter(bareFilter(scan.filter), name)),
+            queue.awaitsTopic(name as TopicName),
+            expected.some((scan) => matchesFilter(removeFilterPrefix(scan.filter), name)),
             name,
           )
       }

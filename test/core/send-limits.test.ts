@@ -87,7 +87,7 @@ describe('listeners.*.deliveries_rate', () => {
     for (const payload of numbers(5)) world.publish('a', payload, { qos: 1 })
     subscriber.drop()
     world.passSeconds(60)
-    assert.equal(world.view.client(subscriber.id), undefined)
+    assert.equal(world.view.findClient(subscriber.id), undefined)
   })
 })
 
@@ -115,7 +115,7 @@ describe('listeners.*.subscriptions_rate', () => {
     const client = world.connect('c')
     client.subscribe('a', { qos: 1 })
     world.publish('a', 'x', { qos: 1 })
-    const quotas = world.host.shards[0]?.core.view.clientStatus('c', world.nowMs)?.quotas ?? []
+    const quotas = world.host.shards[0]?.core.view.findClientStatus('c', world.nowMs)?.quotas ?? []
     const rates = quotas.filter(({ name }) => name === 'deliveries_rate' || name === 'subscriptions_rate')
     assert.deepEqual(rates, [
       { name: 'deliveries_rate', used: 1, limit: 10 },

@@ -41,7 +41,7 @@ test('an emptied list has no entries and no references', () => {
     assert.ok(column.length >= 2)
     assert.ok(column.every((entry) => entry === undefined))
   }
-  assert.throws(() => list.connectionAt(0), /Assertion failed: there is no sending 0/)
+  assert.throws(() => list.getConnection(0), /Assertion failed: there is no sending 0/)
 })
 
 test('appended entries come last, with all their data', () => {

@@ -25,7 +25,7 @@ describe('many connections with one client ID at the same time', () => {
     assert.equal(world.view.connections, 2)
     assert.equal(world.view.sessions, 2)
     assert.equal(world.host.streams.size, 2)
-    assert.equal(world.view.client('storm')?.inflight, 0)
+    assert.equal(world.view.findClient('storm')?.inflight, 0)
     assert.equal(world.events('session-taken-over').length, 300)
   })
 
@@ -110,9 +110,9 @@ describe('mqtt.session_expiry_interval', () => {
     const client = world.connect('me', { version: 4, cleanStart: false })
     client.drop()
     world.passSeconds(99)
-    assert.notEqual(world.view.client('me'), undefined)
+    assert.notEqual(world.view.findClient('me'), undefined)
     world.passSeconds(2)
-    assert.equal(world.view.client('me'), undefined)
+    assert.equal(world.view.findClient('me'), undefined)
     assert.equal(world.records().filter(({ kind }) => kind === 'session').length, 0)
   })
 
@@ -123,7 +123,7 @@ describe('mqtt.session_expiry_interval', () => {
     world.passSeconds(200)
     world.start()
     world.passSeconds(1)
-    assert.equal(world.view.client('me'), undefined)
+    assert.equal(world.view.findClient('me'), undefined)
   })
 })
 

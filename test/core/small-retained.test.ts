@@ -32,15 +32,15 @@ test('every byte of a small retained payload is restored, in a separate buffer',
   const message = published(payload)
   const kept = new SmallRetained(message)
   message.chunk.fill(0)
-  assert.deepEqual(kept.message().payload(), payload)
-  kept.message().chunk.fill(1)
-  assert.deepEqual(kept.message().payload(), payload)
+  assert.deepEqual(kept.createMessage().payload(), payload)
+  kept.createMessage().chunk.fill(1)
+  assert.deepEqual(kept.createMessage().payload(), payload)
   assert.equal(kept.payloadBytes, maxSmallPayloadBytes)
 })
 
 test('topic, properties and publisher of a small retained message are restored', () => {
   const message = published(Buffer.from('on'))
-  const back = new SmallRetained(message).message()
+  const back = new SmallRetained(message).createMessage()
   assert.equal(back.topic.name, 'räume/1')
   assert.deepEqual(back.topic.bytes, Buffer.from('räume/1'))
   for (const key of [

@@ -15,7 +15,7 @@ function worldWithSourceRule(host: WorldOptions['host'] = {}) {
   const ruleHook: RuleHook = {
     run: (_, message) => ran.push(message.topic.name),
     runTriggers: (triggers) => triggers.length,
-    noteLost: () => undefined,
+    recordLost: () => undefined,
   }
   const world = new World({ shards: 1, host: { ...host, ruleHook: () => ruleHook } })
   const filter = parseTopicFilter('$bridges/mqtt:in/#') ?? assert.fail()

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { shardOf } from '../../src/core/index.ts'
+import { computeOwnerShard } from '../../src/core/index.ts'
 import { AckPacket, reasonCodes, type ReasonCode } from '../../src/protocol/index.ts'
 import { World, type Client, type Wire } from '../simulator/world.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
@@ -51,7 +51,9 @@ describe('mqtt.retry_interval', () => {
 
   test('PUBREL that waits for a confirmation of another shard is not retried, however long that takes', () => {
     const world = new World({ shards: 2, settings: { retryIntervalMs: 1_000 } })
-    const [here, there] = [0, 1].map((own) => ['a', 'b', 'c', 'd', 'e'].filter((id) => shardOf(id, 2) === own))
+    const [here, there] = [0, 1].map((own) =>
+      ['a', 'b', 'c', 'd', 'e'].filter((id) => computeOwnerShard(id, 2) === own),
+    )
     const client = silent(world, here[0], 4)
     client.subscribe('a')
     world.connect(there[0], { cleanStart: false, sessionExpirySeconds: 3_600 }).subscribe('b')
@@ -177,7 +179,7 @@ describe('mqtt.await_rel_timeout', () => {
       const wire = connect()
       assert.deepEqual(subscriber.payloads, ['x'])
       assert.equal(acksOf(wire).length, 1)
-      assert.equal(world.view.client('me')?.unreleased, 1)
+      assert.equal(world.view.findClient('me')?.unreleased, 1)
     }
   })
 

@@ -5,8 +5,8 @@ import { connectAsync } from 'mqtt'
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { settingProblems } from '../../dashboard/src/pages/setting-problems.ts'
-import { settingValue } from '../../dashboard/src/pages/setting-values.ts'
+import { parseSettingProblems } from '../../dashboard/src/pages/setting-problems.ts'
+import { parseSettingValue } from '../../dashboard/src/pages/setting-values.ts'
 import { add, deleteAfter, emptyBroker, namespacedBroker, planter as as } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
@@ -169,7 +169,7 @@ test('a listener is added to a gateway, which then runs', async (t) => {
 test('a refusal is shown at the field with the longest key that it names, or at no field', () => {
   const keys = ['url', 'parameters', 'parameters.topic', 'ssl.keyfile']
   const place = ['actions', 'mqtt', 'a.b']
-  const found = settingProblems(
+  const found = parseSettingProblems(
     [
       'actions.mqtt.a.b.parameters.topic: "x" is wrong',
       'request: actions.mqtt.probe.url: is missing',
@@ -186,7 +186,7 @@ test('a refusal is shown at the field with the longest key that it names, or at 
 
 test('a text that looks like JSON stays a text if the setting is a text', () => {
   const template = '{"value": "${payload.value}"}'
-  assert.equal(settingValue(template, 'text, or none'), template)
-  assert.deepEqual(settingValue('["a", "b"]', 'a list, each item text'), ['a', 'b'])
-  assert.equal(settingValue('"quoted"', 'text'), 'quoted')
+  assert.equal(parseSettingValue(template, 'text, or none'), template)
+  assert.deepEqual(parseSettingValue('["a", "b"]', 'a list, each item text'), ['a', 'b'])
+  assert.equal(parseSettingValue('"quoted"', 'text'), 'quoted')
 })

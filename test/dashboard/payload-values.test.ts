@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { compareLines, numbersIn } from '../../dashboard/src/state/payload-values.ts'
+import { compareLines, parseNumbers } from '../../dashboard/src/state/payload-values.ts'
 
 describe('numbers of a payload', () => {
   test('are the payload itself, or the numbers in its JSON with their paths', () => {
-    assert.deepEqual([...numbersIn(' 21.5 ')], [['', 21.5]])
+    assert.deepEqual([...parseNumbers(' 21.5 ')], [['', 21.5]])
     assert.deepEqual(
-      [...numbersIn('{"t": 1, "halls": [{"h": 2}, "x"], "name": "3", "ok": true, "none": null}')],
+      [...parseNumbers('{"t": 1, "halls": [{"h": 2}, "x"], "name": "3", "ok": true, "none": null}')],
       [
         ['t', 1],
         ['halls.0.h', 2],
@@ -15,9 +15,10 @@ describe('numbers of a payload', () => {
   })
 
   test('are not found in text, in an empty payload, or in a very long list', () => {
-    for (const text of ['', ' ', 'on', '{"t": ', 'NaN', 'Infinity', '"5"']) assert.equal(numbersIn(text).size, 0, text)
-    assert.equal(numbersIn(JSON.stringify(Array.from({ length: 1_000 }, (_, index) => index))).size, 50)
-    assert.equal(numbersIn(`${'['.repeat(1_000)}1${']'.repeat(1_000)}`).size, 0)
+    for (const text of ['', ' ', 'on', '{"t": ', 'NaN', 'Infinity', '"5"'])
+      assert.equal(parseNumbers(text).size, 0, text)
+    assert.equal(parseNumbers(JSON.stringify(Array.from({ length: 1_000 }, (_, index) => index))).size, 50)
+    assert.equal(parseNumbers(`${'['.repeat(1_000)}1${']'.repeat(1_000)}`).size, 0)
   })
 })
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { qrCodeOf } from '../../dashboard/src/state/qr-code.ts'
+import { createQrCode } from '../../dashboard/src/state/qr-code.ts'
 import { readQrCode } from './read-qr-code.ts'
 
 /** Returns a text of this number of bytes, different for each length. */
@@ -17,15 +17,15 @@ test('a decoder reads the text from a code of each size', () => {
   for (const [version, longest] of maxBytes.entries()) {
     const shortest = version === 0 ? 0 : (maxBytes[version - 1] ?? 0) + 1
     for (const length of [shortest, longest]) {
-      const rows = qrCodeOf(textOf(length)) ?? []
+      const rows = createQrCode(textOf(length)) ?? []
       assert.equal(rows.length, 21 + 4 * version, `${length} bytes`)
       assert.equal(readQrCode(rows), textOf(length), `${length} bytes`)
     }
   }
-  assert.equal(qrCodeOf(textOf(667)), undefined, 'there is no code for a longer text')
+  assert.equal(createQrCode(textOf(667)), undefined, 'there is no code for a longer text')
 })
 
 test('characters of two and four bytes are read unchanged', () => {
   const uri = 'otpauth://totp/Werk München:jürgen 🔑?secret=ABC'
-  assert.equal(readQrCode(qrCodeOf(uri) ?? []), uri)
+  assert.equal(readQrCode(createQrCode(uri) ?? []), uri)
 })

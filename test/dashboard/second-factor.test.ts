@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { codeOfStep } from '../../src/node/admins/totp.ts'
+import { computeCode } from '../../src/node/admins/totp.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { readQrCode } from './read-qr-code.ts'
 import { assertQuiet, openAt } from './browser.ts'
@@ -49,7 +49,7 @@ test('an account enrols for one-time codes, logs in with them, and an administra
   await page.keyboard.press('Enter')
   await page.getByRole('alert').getByText('one-time code is wrong').waitFor()
   const step = Math.floor(Date.now() / 30_000)
-  await code.fill(codeOfStep(bytesOfBase32(secret), step))
+  await code.fill(computeCode(bytesOfBase32(secret), step))
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 
@@ -65,9 +65,9 @@ test('an account enrols for one-time codes, logs in with them, and an administra
     [missing.status, missing.json.reason, missing.json.mfa],
     [401, 'BAD_MFA_TOKEN', { error: 'missing_mfa_token', mechanism: 'totp' }],
   )
-  const used = await login({ mfa_token: codeOfStep(bytesOfBase32(secret), step) })
+  const used = await login({ mfa_token: computeCode(bytesOfBase32(secret), step) })
   assert.deepEqual([used.status, used.json.mfa.error], [401, 'bad_mfa_token'])
-  const wrong = await login({ password: 'wrong', mfa_token: codeOfStep(bytesOfBase32(secret), step + 1) })
+  const wrong = await login({ password: 'wrong', mfa_token: computeCode(bytesOfBase32(secret), step + 1) })
   assert.equal(wrong.json.reason, 'BAD_USERNAME_OR_PWD')
   assert.equal((await broker.request('/api/v4/nodes', { as })).status, 401, 'HTTP Basic has no code')
   const again = await broker.request('/api/v5/users/ann/mfa', { method: 'POST', body: { mechanism: 'totp' } })

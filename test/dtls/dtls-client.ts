@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { cipherSuites } from '../../lib/dtls/cipher-suites.ts'
-import { FieldReader, uint16Of, vectorOf } from '../../lib/dtls/field-reader.ts'
+import { FieldReader, encodeUint16, encodeVector } from '../../lib/dtls/field-reader.ts'
 import {
   HandshakeReassembly,
   parseFragments,
@@ -13,11 +13,11 @@ import {
 } from '../../lib/dtls/handshake-fragments.ts'
 import { beginAgreement } from '../../lib/dtls/key-agreement.ts'
 import {
-  extendedMasterSecret,
-  plainMasterSecret,
-  premasterOfKey,
-  trafficKeys,
-  verifyDataOf,
+  deriveExtendedMasterSecret,
+  derivePlainMasterSecret,
+  derivePskPremaster,
+  deriveTrafficKeys,
+  deriveVerifyData,
 } from '../../lib/dtls/key-schedule.ts'
 import { RecordLayer } from '../../lib/dtls/record-layer.ts'
 import { parseRecords, RecordProtection } from '../../lib/dtls/records.ts'
@@ -123,7 +123,7 @@ export class DtlsClient {
   }
 
   #receiveFinished(body: Buffer): void {
-    assert.deepEqual(body, verifyDataOf(this.master, 'server', this.#transcript))
+    assert.deepEqual(body, deriveVerifyData(this.master, 'server', this.#transcript))
     this.isOpen = true
   }
 
@@ -158,24 +158,24 @@ export class DtlsClient {
     const { key, identity, hasExtendedMasterSecret = true } = this.#options
     const own = this.#agreed === undefined ? undefined : beginAgreement(this.#agreed.group)
     const shared = this.#agreed === undefined ? undefined : own?.agree(this.#agreed.publicKey)
-    const point = own === undefined ? none : vectorOf(1, own.publicKey)
-    this.#sendMessage(16, Buffer.concat([vectorOf(2, Buffer.from(identity)), point]), 0)
-    const premaster = premasterOfKey(key, shared)
+    const point = own === undefined ? none : encodeVector(1, own.publicKey)
+    this.#sendMessage(16, Buffer.concat([encodeVector(2, Buffer.from(identity)), point]), 0)
+    const premaster = derivePskPremaster(key, shared)
     this.master = hasExtendedMasterSecret
-      ? extendedMasterSecret(premaster, this.#transcript)
-      : plainMasterSecret(premaster, this.#random, this.#serverRandom)
+      ? deriveExtendedMasterSecret(premaster, this.#transcript)
+      : derivePlainMasterSecret(premaster, this.#random, this.#serverRandom)
     this.#protect()
     this.#sendFinished()
   }
 
   #sendFinished(): void {
     this.outbox.push(this.#records.seal(20, 0, Buffer.of(1)))
-    this.#sendMessage(20, verifyDataOf(this.master, 'client', this.#transcript), 1)
+    this.#sendMessage(20, deriveVerifyData(this.master, 'client', this.#transcript), 1)
   }
 
   #protect(): void {
     const suite = cipherSuites.find(({ id }) => id === this.#options.suite)!
-    const keys = trafficKeys(this.master, this.#random, this.#serverRandom)
+    const keys = deriveTrafficKeys(this.master, this.#random, this.#serverRandom)
     this.#records.protect({
       read: new RecordProtection(suite, keys.serverKey, keys.serverIv, this.#serverId && this.#ownId),
       write: new RecordProtection(suite, keys.clientKey, keys.clientIv, this.#serverId),
@@ -189,18 +189,18 @@ export class DtlsClient {
   #hello(cookie: Buffer): Buffer {
     const { suite, group, hasExtendedMasterSecret = true, session } = this.#options
     const extensions: Buffer[] = []
-    const add = (type: number, content: Buffer) => extensions.push(uint16Of(type), vectorOf(2, content))
-    if (group !== undefined) add(10, vectorOf(2, uint16Of(group)))
+    const add = (type: number, content: Buffer) => extensions.push(encodeUint16(type), encodeVector(2, content))
+    if (group !== undefined) add(10, encodeVector(2, encodeUint16(group)))
     if (hasExtendedMasterSecret) add(23, none)
-    if (this.#ownId !== undefined) add(54, vectorOf(1, this.#ownId))
+    if (this.#ownId !== undefined) add(54, encodeVector(1, this.#ownId))
     return Buffer.concat([
-      uint16Of(0xfefd),
+      encodeUint16(0xfefd),
       this.#random,
-      vectorOf(1, session?.id ?? none),
-      vectorOf(1, cookie),
-      vectorOf(2, uint16Of(suite)),
-      vectorOf(1, Buffer.of(0)),
-      vectorOf(2, Buffer.concat(extensions)),
+      encodeVector(1, session?.id ?? none),
+      encodeVector(1, cookie),
+      encodeVector(2, encodeUint16(suite)),
+      encodeVector(1, Buffer.of(0)),
+      encodeVector(2, Buffer.concat(extensions)),
     ])
   }
 

@@ -172,12 +172,12 @@ test('[F7] repeated records and records with a wrong authentication are dropped'
 
 test('[F7] the replay window has 64 records', () => {
   const window = new ReplayWindow()
-  for (const sequence of [0, 5, 100]) window.note(sequence)
+  for (const sequence of [0, 5, 100]) window.recordSequence(sequence)
   assert.deepEqual(
     [0, 5, 36, 37, 99, 100, 101].filter((sequence) => window.isNew(sequence)),
     [37, 99, 101],
   )
-  window.note(37)
+  window.recordSequence(37)
   assert.equal(window.isNew(37), false)
 })
 

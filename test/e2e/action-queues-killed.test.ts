@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
-import { shardOf } from '../../src/core/index.ts'
+import { computeOwnerShard } from '../../src/core/index.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { isLong } from '../test-length.ts'
 import { eventually } from './eventually.ts'
@@ -78,7 +78,7 @@ async function metricsOf(broker: BrokerWithApi): Promise<{ readonly queuing: num
 /** Client IDs of different shards, if there are several. */
 function publisherIds(): readonly string[] {
   return Array.from({ length: maxShards }, (_, shard) => {
-    for (let number = 0; ; number++) if (shardOf(`p${number}`, maxShards) === shard) return `p${number}`
+    for (let number = 0; ; number++) if (computeOwnerShard(`p${number}`, maxShards) === shard) return `p${number}`
   })
 }
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
-import { shardOf } from '../../src/core/index.ts'
+import { computeOwnerShard } from '../../src/core/index.ts'
 import { type BrokerWithApi, shareConfigurableBroker } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import { connected, receivePayloads } from './mqtt-client.ts'
@@ -25,7 +25,7 @@ const settings = (overflow: string): readonly string[] => [
 function idOn(shard: number, prefix: string): string {
   for (let number = 0; ; number++) {
     const clientId = `${prefix}-${number}`
-    if (shardOf(clientId, shards) === shard) return clientId
+    if (computeOwnerShard(clientId, shards) === shard) return clientId
   }
 }
 

@@ -7,7 +7,7 @@ import { before, test, type TestContext } from 'node:test'
 import { startBroker, temporaryFolder, type Broker } from '../e2e/godwit-process.ts'
 import { LevelDatabase } from '../../src/storage/database/level-database.ts'
 import { OperationList } from '../../src/storage/database/operation-list.ts'
-import { rangeOfKind } from '../../src/storage/encoding/record-keys.ts'
+import { createKindRange } from '../../src/storage/encoding/record-keys.ts'
 import { Random } from '../simulator/random.ts'
 import { casesOf } from '../test-length.ts'
 import { MqttPeer } from './mqtt-peer.ts'
@@ -142,7 +142,7 @@ function loseFooter(path: string): void {
 async function loseSession(store: string): Promise<void> {
   const database = await LevelDatabase.open(store)
   const operations = new OperationList()
-  for await (const slice of database.slices(rangeOfKind('session'))) {
+  for await (const slice of database.readSlices(createKindRange('session'))) {
     for (const [key, value] of slice) if (value.includes('offline')) operations.delete(key)
   }
   assert.equal(operations.count, 1)

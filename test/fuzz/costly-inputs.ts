@@ -20,13 +20,13 @@ import { type Endpoint, shapeOf } from '../../src/contract/index.ts'
 import { endpoints } from '../../src/api/endpoints.ts'
 import { RuleSet } from '../../src/access/rules/rule-set.ts'
 import { refuseUnknownPath } from '../../src/management/http/not-found.ts'
-import { auditEntryOf } from '../../src/management/audited-request.ts'
+import { toAuditEntry } from '../../src/management/audited-request.ts'
 import { readUpload } from '../../src/management/http/multipart.ts'
 import { escapeLabel } from '../../src/api/metrics/prometheus-text.ts'
 import { normalizePath, readQueryString } from '../../src/management/http/query-string.ts'
-import { refusalOfForm } from '../../src/management/http/request-form.ts'
-import { maskedPaths, settingsIn, storedAt } from '../../src/node/configuration/layers/setting-paths.ts'
-import { versionDifferences } from '../../src/node/configuration/config-history.ts'
+import { checkRequestForm } from '../../src/management/http/request-form.ts'
+import { listMaskedPaths, listSettings, selectStored } from '../../src/node/configuration/layers/setting-paths.ts'
+import { compareVersions } from '../../src/node/configuration/config-history.ts'
 import { parseProxyHeader } from '../../src/transports/proxy/proxy-header.ts'
 import { checkToken, readTokenKeys } from '../../src/access/index.ts'
 import { convertDatabase } from '../../lib/imports/index.ts'
@@ -135,7 +135,7 @@ const changes: readonly CostlyInput[] = [
       const after = loaded(`auth.password {${repeat(count, (index) => `u${index} = q`)}}`)
       return () => {
         const found = differences(before, after)
-        versionDifferences(settings(before), settings(after))
+        compareVersions(settings(before), settings(after))
         return [applyResultOf(found, found.slice(count / 2)), describeAsObject(after)]
       }
     },
@@ -146,7 +146,7 @@ const changes: readonly CostlyInput[] = [
     prepare: (count) => {
       const written = parsed(`auth.password {${repeat(count, (index) => `u${index} = "******"`)}}`)
       const config = loaded(`auth.password {${repeat(count, (index) => `u${index} = p`)}}`)
-      return () => [storedAt(written, maskedPaths(written, config)), settingsIn(written, config)]
+      return () => [selectStored(written, listMaskedPaths(written, config)), listSettings(written, config)]
     },
   },
 ]
@@ -238,7 +238,7 @@ const requests: readonly CostlyInput[] = [
         `/?${'&'.repeat(count)}`,
         Array.from({ length: 100 }, (_, index) => 'x'.repeat(index * count * 0.01)),
       )
-      return () => refusalOfForm(request)
+      return () => checkRequestForm(request)
     },
   },
   {
@@ -273,7 +273,7 @@ const requests: readonly CostlyInput[] = [
         login: undefined,
       } as const
       return () =>
-        auditEntryOf({ name: 'a', endpoint, caller, namespace: undefined, url: '/', body, atMs: 0 }, undefined)
+        toAuditEntry({ name: 'a', endpoint, caller, namespace: undefined, url: '/', body, atMs: 0 }, undefined)
     },
   },
 ]
@@ -292,7 +292,7 @@ const bodies: readonly CostlyInput[] = Object.entries<Endpoint>(endpoints).flatM
         const letters = Object.fromEntries(
           Object.keys(properties).map((key) => [key, `${'a'.repeat(count)}!`]),
         ) as object
-        return () => [shape.faultOf(filled), shape.faultOf(letters)]
+        return () => [shape.findFault(filled), shape.findFault(letters)]
       },
     },
   ]

@@ -52,7 +52,7 @@ class Stage extends GatewayStage {
         const payload = Buffer.from(
           JSON.stringify({ reqID: count, msgType: 'read', data: { path: '/3/0/0', more: 'x'.repeat(600) } }),
         )
-        const topic = topics.named((count % 3 === 0 ? 'ab' : `topic/${count}`) as TopicName)
+        const topic = topics.internName((count % 3 === 0 ? 'ab' : `topic/${count}`) as TopicName)
         const packet = new PublishPacket(topic, { qos, retain: true, dup: false }, payload)
         packet.frameEnd = payload.length
         packet.packetId = qos === 0 ? 0 : count

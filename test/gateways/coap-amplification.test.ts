@@ -36,7 +36,11 @@ class Stage extends GatewayStage {
   respondToRead(): void {
     this.acceptAll()
     this.acceptAll()
-    const packet = new PublishPacket(topics.named('a' as TopicName), { qos: 0, retain: true, dup: false }, retained)
+    const packet = new PublishPacket(
+      topics.internName('a' as TopicName),
+      { qos: 0, retain: true, dup: false },
+      retained,
+    )
     packet.frameEnd = retained.length
     this.connections.at(-1)?.callbacks.handlePacket(packet)
   }

@@ -35,7 +35,7 @@ class Stage extends GatewayStage {
 
   deliver(payload: string, qos: QoS = 0): void {
     const packet = new PublishPacket(
-      topics.named('a' as TopicName),
+      topics.internName('a' as TopicName),
       { qos, retain: false, dup: false },
       Buffer.from(payload),
     )

@@ -25,7 +25,7 @@ class Stage extends GatewayStage {
 
   deliver(topic: string, payload: string, subscriptionIdentifiers: readonly number[], retain = false): void {
     const bytes = Buffer.from(payload)
-    const packet = new PublishPacket(topics.named(topic as TopicName), { qos: 0, retain, dup: false }, bytes)
+    const packet = new PublishPacket(topics.internName(topic as TopicName), { qos: 0, retain, dup: false }, bytes)
     packet.frameEnd = bytes.length
     packet.properties = { subscriptionIdentifiers: [...subscriptionIdentifiers] }
     this.connections.at(-1)?.callbacks.handlePacket(packet)

@@ -69,7 +69,11 @@ class Stage extends GatewayStage {
 
   /** A message for the last client, with its first subscription. */
   deliver(topic: string, text: string, { qos = 0, retain = false }: { qos?: 0 | 1; retain?: boolean } = {}): void {
-    const packet = new PublishPacket(topics.named(topic as TopicName), { qos, retain, dup: false }, Buffer.from(text))
+    const packet = new PublishPacket(
+      topics.internName(topic as TopicName),
+      { qos, retain, dup: false },
+      Buffer.from(text),
+    )
     packet.packetId = qos
     packet.frameEnd = text.length
     packet.properties = { subscriptionIdentifiers: [1] }

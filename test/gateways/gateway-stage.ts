@@ -60,7 +60,7 @@ export class GatewayStage {
         if (value === undefined) this.stored.delete(name)
         else this.stored.set(name, value)
       },
-      whenDurable: (done) => done(),
+      runWhenDurable: (done) => done(),
       counters: newGatewayCounters(),
     }
   }
@@ -103,7 +103,7 @@ export class GatewayStage {
       },
       pause: () => void (connection.isPaused = true),
       resume: () => void (connection.isPaused = false),
-      noteClientChanged: () => void connection.changes++,
+      reportClientChange: () => void connection.changes++,
       end: (goodbye) => void (connection.goodbye = goodbye),
     }
   }

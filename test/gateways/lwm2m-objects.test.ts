@@ -19,16 +19,16 @@ describe('[F2] xml_dir: a definition of an object', () => {
     assert.ok(typeof parsed !== 'string')
     assert.deepEqual([parsed.id, parsed.name], [3_347, 'Meter'])
     const objects = new ObjectDefinitions([parsed])
-    const types = [5_501, 5_505, 5_850].map((resource) => objects.typeOf([3_347, 0, resource]))
+    const types = [5_501, 5_505, 5_850].map((resource) => objects.findType([3_347, 0, resource]))
     assert.deepEqual(types, ['Integer', undefined, 'Boolean'])
-    assert.equal(objects.typeOf([3, 0, 9]), 'Integer', 'the built-in ones stay')
-    assert.equal(new ObjectDefinitions().typeOf([3_347, 0, 5_501]), undefined)
+    assert.equal(objects.findType([3, 0, 9]), 'Integer', 'the built-in ones stay')
+    assert.equal(new ObjectDefinitions().findType([3_347, 0, 5_501]), undefined)
   })
 
   test('replaces a built-in one', () => {
     const parsed = parseObjectDefinition(xml('<Item ID="9"><Type>Opaque</Type></Item>', '3'))
     assert.ok(typeof parsed !== 'string')
-    assert.equal(new ObjectDefinitions([parsed]).typeOf([3, 0, 9]), 'Opaque')
+    assert.equal(new ObjectDefinitions([parsed]).findType([3, 0, 9]), 'Opaque')
   })
 
   test('that is invalid is refused with a reason', () => {

@@ -76,7 +76,7 @@ export class Lwm2mStage extends GatewayStage {
   command(document: unknown, packetId = 1, expirySeconds?: number, qos: 0 | 1 = 1): void {
     const payload = Buffer.from(JSON.stringify(document))
     const packet = new PublishPacket(
-      topics.named('lwm2m/dev/dn/x' as TopicName),
+      topics.internName('lwm2m/dev/dn/x' as TopicName),
       { qos, retain: false, dup: false },
       payload,
     )

@@ -271,7 +271,11 @@ describe('[F5] a command', () => {
       const device = stage.device()
       stage.registered(device)
       const payload = Buffer.from(command)
-      const packet = new PublishPacket(topics.named('a' as TopicName), { qos: 1, retain: false, dup: false }, payload)
+      const packet = new PublishPacket(
+        topics.internName('a' as TopicName),
+        { qos: 1, retain: false, dup: false },
+        payload,
+      )
       packet.packetId = 9
       packet.frameEnd = payload.length
       stage.connections.at(-1)?.callbacks.handlePacket(packet)

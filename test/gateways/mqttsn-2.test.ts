@@ -41,7 +41,7 @@ class Stage extends GatewayStage {
 
   deliver(topic: string, qos: QoS, packetId: number): void {
     const options = { qos, retain: false, dup: false }
-    const packet = new PublishPacket(topics.named(topic as TopicName), options, Buffer.from('x'))
+    const packet = new PublishPacket(topics.internName(topic as TopicName), options, Buffer.from('x'))
     packet.packetId = packetId
     packet.frameEnd = 1
     this.mqtt.callbacks.handlePacket(packet)
@@ -194,7 +194,7 @@ describe('[2.0: 3.4, 3.6] topics and publications', () => {
     stage.acceptAll()
     stage.taken()
     const options = { qos: 0, retain: false, dup: false } as const
-    const packet = new PublishPacket(topics.named('pre/defined' as TopicName), options, Buffer.from('too long'))
+    const packet = new PublishPacket(topics.internName('pre/defined' as TopicName), options, Buffer.from('too long'))
     packet.frameEnd = 8
     stage.mqtt.callbacks.handlePacket(packet)
     assert.deepEqual([stage.taken(), stage.dependencies.counters.dropped['too-large']], [[], 1])

@@ -42,7 +42,7 @@ class Stage extends GatewayStage {
   /** A message of the broker for the client. */
   deliver(topic: string, qos: QoS, packetId: number, payload = 'x'): void {
     const packet = new PublishPacket(
-      topics.named(topic as TopicName),
+      topics.internName(topic as TopicName),
       { qos, retain: false, dup: false },
       Buffer.from(payload),
     )

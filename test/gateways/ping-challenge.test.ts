@@ -42,7 +42,11 @@ class Stage extends GatewayStage {
 
   deliver(text: string): void {
     const payload = Buffer.from(text)
-    const packet = new PublishPacket(topics.named('ab' as TopicName), { qos: 0, retain: false, dup: false }, payload)
+    const packet = new PublishPacket(
+      topics.internName('ab' as TopicName),
+      { qos: 0, retain: false, dup: false },
+      payload,
+    )
     packet.frameEnd = payload.length
     this.connections.at(-1)?.callbacks.handlePacket(packet)
   }

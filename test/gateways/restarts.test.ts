@@ -46,7 +46,7 @@ class Stage extends GatewayStage {
   /** A message of QoS 0. */
   deliver(topic: string, text: string): void {
     const options = { qos: 0, retain: false, dup: false } as const
-    const packet = new PublishPacket(topics.named(topic as TopicName), options, Buffer.from(text))
+    const packet = new PublishPacket(topics.internName(topic as TopicName), options, Buffer.from(text))
     packet.frameEnd = text.length
     this.connections.at(-1)?.callbacks.handlePacket(packet)
   }
@@ -185,7 +185,7 @@ describe('[F1] MQTT-SN', () => {
     const stage = new Stage()
     stage.connected()
     const waiting: (() => void)[] = []
-    stage.dependencies.whenDurable = (done) => void waiting.push(done)
+    stage.dependencies.runWhenDurable = (done) => void waiting.push(done)
     stage.receive(0x18, 0, 60)
     assert.deepEqual(stage.taken(), [])
     for (const done of waiting) done()

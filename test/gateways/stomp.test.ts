@@ -94,7 +94,7 @@ class Stage extends GatewayStage {
 
   deliver(topic: string, identifier: number, { qos = 0, packetId = 0, payload = 'x' } = {}): void {
     const packet = new PublishPacket(
-      topics.named(topic as TopicName),
+      topics.internName(topic as TopicName),
       { qos: qos as QoS, retain: false, dup: false },
       Buffer.from(payload),
     )

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   Message,
-  messageFromPublish,
+  createMessageFromPublish,
   never,
   PeerSendList,
   type MessageSource,
@@ -77,7 +77,11 @@ function publishOf(sample: Sample, chunk: Buffer, start: number, end: number): P
   if (packet.packetIdAt !== 0) packet.packetIdAt += start
   const message = sample.isFrameless
     ? framelessOf(sample, packet)
-    : messageFromPublish(packet, packet.topic!, { publisher, version: sample.version, nowMs: sample.publishedAtMs })
+    : createMessageFromPublish(packet, packet.topic!, {
+        publisher,
+        version: sample.version,
+        nowMs: sample.publishedAtMs,
+      })
   message.publisherUsername = sample.username
   message.isByOwnRight = sample.isByOwnRight
   message.publisherMountpoint = sample.mountpoint
@@ -345,7 +349,7 @@ test('a message that is larger than a link buffer has its own link buffer', () =
 
 test('received messages have the topic objects of the receiving shard', () => {
   const pair = new LinkedPair()
-  const known = pair.owners[1].topics.named(parseTopicName('a/b')!)
+  const known = pair.owners[1].topics.internName(parseTopicName('a/b')!)
   for (const publish of publishesOf([plain, plain])) pair.links[0].send(publish)
   pair.settle()
   for (const peerMessage of pair.owners[1].messages) assert.equal((peerMessage as PeerPublish).message.topic, known)

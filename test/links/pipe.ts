@@ -8,7 +8,7 @@ import {
   type RelayedStream,
   type RelayOrigin,
 } from '../../src/links/index.ts'
-import { plainPublish, type Message, type PeerMessage } from '../../src/core/index.ts'
+import { createPlainPublish, type Message, type PeerMessage } from '../../src/core/index.ts'
 import { TopicTable } from '../../src/protocol/index.ts'
 
 const ignore = (): void => {}
@@ -51,28 +51,28 @@ export class Recorder implements LinkDependencies {
   onRelayed: (stream: RelayedStream) => void = ignore
   isClosed = false
 
-  notePeerMessage(_: Link, message: PeerMessage): void {
+  onPeerMessage(_: Link, message: PeerMessage): void {
     this.messages.push(message)
   }
 
-  notePlainMessage(_: Link, message: Message): void {
-    this.messages.push(plainPublish(message))
+  onPlainMessage(_: Link, message: Message): void {
+    this.messages.push(createPlainPublish(message))
   }
 
-  noteRelayed(_: Link, stream: RelayedStream, origin: RelayOrigin): void {
+  onRelayedConnection(_: Link, stream: RelayedStream, origin: RelayOrigin): void {
     this.relayed.push({ stream, origin })
     this.onRelayed(stream)
   }
 
-  noteCongested(_: Link, isCongested: boolean): void {
+  onCongestionChange(_: Link, isCongested: boolean): void {
     this.congestion.push(isCongested)
   }
 
-  noteInput(): void {}
-  noteDirty(): void {}
-  noteFinalNotice(): void {}
+  onInput(): void {}
+  onFlushNeeded(): void {}
+  onFinalNotice(): void {}
 
-  noteClosed(): void {
+  onClosed(): void {
     this.isClosed = true
   }
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { adminLogins, loginIdleMs, maxLoginsOfAccount } from '../../src/node/admins/logins.ts'
+import { createAdminLogins, loginIdleMs, maxLoginsOfAccount } from '../../src/node/admins/logins.ts'
 import { PasswordHasher } from '../../src/node/admins/password-hashing.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
@@ -298,15 +298,15 @@ test('a login ends an hour after its last use, and with its account', async () =
   const ann = await accountRecord('ann', 'a long password')
   await records.change({ put: [ann], delete: [] })
   let nowMs = 0
-  const logins = adminLogins({
+  const logins = createAdminLogins({
     records,
-    own: () => ({ username: 'admin', password: undefined }),
+    readConfiguredAccount: () => ({ username: 'admin', password: undefined }),
     canLogIn: () => true,
     nowMs: () => nowMs,
   })
   const token = logins.begin('ann') ?? ''
   const found = (): unknown => {
-    const caller = logins.callerOf(token)
+    const caller = logins.findCaller(token)
     return typeof caller === 'string' ? caller : caller.role
   }
   for (let shown = 0; shown < 3; shown++) {
@@ -316,13 +316,13 @@ test('a login ends an hour after its last use, and with its account', async () =
   await records.change({ put: [{ ...ann, role: 'administrator' }], delete: [] })
   assert.equal(found(), 'administrator', 'a change of the role applies at once')
   nowMs += loginIdleMs - 1
-  assert.notEqual(typeof logins.callerOf(token, true), 'string', 'the automatic request of a page is accepted')
+  assert.notEqual(typeof logins.findCaller(token, true), 'string', 'the automatic request of a page is accepted')
   nowMs += 1
   assert.equal(found(), 'ended', 'automatic requests of a page do not extend the login')
   const another = logins.begin('ann') ?? ''
-  assert.notEqual(logins.callerOf(another), 'wrong')
+  assert.notEqual(logins.findCaller(another), 'wrong')
   await records.change({ put: [], delete: [{ kind: 'account', name: 'ann' }] })
-  assert.equal(logins.callerOf(another), 'wrong')
+  assert.equal(logins.findCaller(another), 'wrong')
   assert.equal(logins.begin('ann'), undefined)
 })
 
@@ -330,10 +330,10 @@ test('the logins of one account are limited, and end no login of another account
   const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => {} })
   const own = { username: 'admin', password: 'configured' }
   await records.change({ put: [await accountRecord('ann', 'a long password')], delete: [] })
-  const logins = adminLogins({ records, own: () => own, canLogIn: () => true, nowMs: () => 0 })
+  const logins = createAdminLogins({ records, readConfiguredAccount: () => own, canLogIn: () => true, nowMs: () => 0 })
   const ofAdmin = logins.begin('admin') ?? ''
   const first = logins.begin('ann') ?? ''
   for (let more = 0; more < maxLoginsOfAccount; more++) logins.begin('ann')
-  assert.equal(logins.callerOf(first), 'wrong')
-  assert.notEqual(logins.callerOf(ofAdmin), 'wrong')
+  assert.equal(logins.findCaller(first), 'wrong')
+  assert.notEqual(logins.findCaller(ofAdmin), 'wrong')
 })

@@ -92,7 +92,7 @@ test('the audit log is limited on disk, and its oldest entries are deleted first
   const path = folder(t)
   const log = openAuditLog(path, silent, 20_000)
   for (let number = 0; number < 30; number++) {
-    await Promise.all(Array.from({ length: 10 }, (_, more) => log.note(entry(number * 10 + more))))
+    await Promise.all(Array.from({ length: 10 }, (_, more) => log.record(entry(number * 10 + more))))
   }
   const sizes = readdirSync(join(path, 'audit')).map((name) => statSync(join(path, 'audit', name)).size)
   assert.ok(sizes.reduce((sum, size) => sum + size) <= 20_000, sizes.join(' '))
@@ -108,13 +108,13 @@ test('the audit log is limited on disk, and its oldest entries are deleted first
 test('when the size limit of the audit log is lowered, the oldest entries are deleted', async (t) => {
   const path = folder(t)
   const log = openAuditLog(path, silent, 100_000)
-  for (let number = 0; number < 200; number++) void log.note(entry(number))
-  await log.note(entry(200))
+  for (let number = 0; number < 200; number++) void log.record(entry(number))
+  await log.record(entry(200))
   await log.changeSize(4_000)
   assert.equal(log.maxBytes, 4_000)
   const sizes = readdirSync(join(path, 'audit')).map((name) => statSync(join(path, 'audit', name)).size)
   assert.ok(sizes.reduce((sum, size) => sum + size) <= 4_000, sizes.join(' '))
-  await log.note(entry(201))
+  await log.record(entry(201))
   const { items } = await log.list({}, { page: 1, limit: 3 })
   assert.deepEqual(
     items.map(({ atMs }) => atMs),
@@ -126,11 +126,11 @@ test('when the size limit of the audit log is lowered, the oldest entries are de
 test('an incomplete line after a crash does not hide other entries of the audit log', async (t) => {
   const path = folder(t)
   const before = openAuditLog(path, silent, 20_000)
-  await before.note(entry(1))
+  await before.record(entry(1))
   await before.close()
   appendFileSync(join(path, 'audit', 'audit.jsonl'), '{"atMs":2,"na')
   const after = openAuditLog(path, silent, 20_000)
-  await after.note(entry(3))
+  await after.record(entry(3))
   const { items } = await after.list({}, { page: 1, limit: 10 })
   assert.deepEqual(
     items.map(({ atMs }) => atMs),

@@ -13,7 +13,7 @@ const listShape = shapeOf(clientEndpoints.list_clients.reply)
 async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['json']> {
   const { status, json, text } = await broker.request(`/api/v4${path}`)
   assert.equal(status, 200, text)
-  assert.equal(listShape.faultOf(json), undefined)
+  assert.equal(listShape.findFault(json), undefined)
   return json
 }
 
@@ -245,7 +245,7 @@ test('cached authorizations of a client are listed and deleted', async (t) => {
   await client.publishAsync('no', 'x', { qos: 1 })
   const cache = '/api/v4/clients/c/acl_cache'
   const { json } = await broker.request(cache)
-  assert.equal(shapeOf(clientEndpoints.list_acl_cache.reply).faultOf(json), undefined)
+  assert.equal(shapeOf(clientEndpoints.list_acl_cache.reply).findFault(json), undefined)
   const listed = json.data.map(({ topic, result }: { topic: string; result: string }) => `${topic}: ${result}`)
   assert.deepEqual(listed.toSorted(), ['no: deny', 'yes: allow'])
   assert.deepEqual((await broker.request(cache, { method: 'DELETE' })).json, { code: 0 })

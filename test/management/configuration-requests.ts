@@ -9,7 +9,7 @@ import type { ApiResponse, BrokerWithApi } from './api.ts'
 // oxlint-disable-next-line typescript/no-explicit-any
 export function dataOf(name: EndpointName, { status, json, text }: ApiResponse): any {
   assert.equal(status, 200, text)
-  assert.equal(shapeOf(endpoints[name].reply as TSchema).faultOf(json), undefined, text)
+  assert.equal(shapeOf(endpoints[name].reply as TSchema).findFault(json), undefined, text)
   return json.data
 }
 

@@ -12,13 +12,13 @@ const shapeOfFailure = shapeOf(failure)
 export function promised(name: EndpointName, response: ApiResponse): any {
   assert.equal(response.status, 200, response.text)
   const { reply } = endpoints[name]
-  if (typeof reply !== 'string') assert.equal(shapeOf(reply).faultOf(response.json), undefined, response.text)
+  if (typeof reply !== 'string') assert.equal(shapeOf(reply).findFault(response.json), undefined, response.text)
   return response.json
 }
 
 /** Checks that the response is this error, with a message. */
 export function refused(response: ApiResponse, code: ResultCodeName, status: number = resultCodes[code].status): void {
   assert.deepEqual([response.status, response.json?.code], [status, resultCodes[code].code], response.text)
-  assert.equal(shapeOfFailure.faultOf(response.json), undefined)
+  assert.equal(shapeOfFailure.findFault(response.json), undefined)
   assert.notEqual(response.json.message, '')
 }

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { type ClientView, plainIdentity } from '../../src/core/index.ts'
+import { type ClientView, createIdentity } from '../../src/core/index.ts'
 import { defaultCoreSettings } from '../core/default-settings.ts'
 import { Session } from '../../src/core/state/sessions/session.ts'
-import { viewOf } from '../../src/core/views/client-view.ts'
-import { clientHandlers } from '../../src/api/clients/clients.ts'
+import { toClientView } from '../../src/core/views/client-view.ts'
+import { createClientHandlers } from '../../src/api/clients/clients.ts'
 import {
   createManagementServer,
   type Authenticator,
@@ -15,7 +15,7 @@ import {
   type ShardUnavailable,
 } from '../../src/management/index.ts'
 import { clientEndpoints } from '../../src/api/clients/endpoints.ts'
-import { subscriptionHandlers } from '../../src/api/subscriptions/subscriptions.ts'
+import { createSubscriptionHandlers } from '../../src/api/subscriptions/subscriptions.ts'
 import { replyWithList, type ListSource } from '../../src/management/lists/reply-with-list.ts'
 import { ApiError, refuse } from '../../src/management/http/api-error.ts'
 import { JsonText } from '../../src/management/http/json-text.ts'
@@ -27,8 +27,8 @@ import { readQueryString } from '../../src/management/http/query-string.ts'
 /** Rows 0 to `count` - 1, 250 in a slice; from row `unavailableFrom` on, the shard is unavailable. */
 function numbers(count: number, unavailableFrom = Infinity): ListSource<number> {
   return {
-    record: (row) => ({ row }),
-    slice: async ({ from, maxRows }): Promise<ListSlice<number> | ShardUnavailable> => {
+    toRecord: (row) => ({ row }),
+    readSlice: async ({ from, maxRows }): Promise<ListSlice<number> | ShardUnavailable> => {
       if (from.place >= unavailableFrom) return { unavailableShard: 3 }
       const length = Math.min(250, maxRows, count - from.place)
       const rows = Array.from({ length }, (_, index) => from.place + index)
@@ -57,7 +57,7 @@ const openAuthenticator: Authenticator = {
     address,
   }),
   recordFailure: async () => {},
-  logins: { begin: () => undefined, callerOf: () => 'wrong', end: () => {} },
+  logins: { begin: () => undefined, findCaller: () => 'wrong', end: () => {} },
   singleSignOn: {
     isOn: () => false,
     begin: async () => refuse('rpcError', 'off'),
@@ -66,8 +66,8 @@ const openAuthenticator: Authenticator = {
 }
 
 function anyClient(clientId: string): ClientView {
-  const session = new Session(clientId, 0, plainIdentity(clientId, undefined, ''))
-  return viewOf(session, defaultCoreSettings)
+  const session = new Session(clientId, 0, createIdentity(clientId, undefined, ''))
+  return toClientView(session, defaultCoreSettings)
 }
 
 test('a list that is too long for memory is streamed, with the same content', async () => {
@@ -109,8 +109,8 @@ test('an aborted response closes its connection, and other connections are serve
   const note = (event: string): void => void events.push(event)
   const server = createManagementServer({
     endpoints: clientEndpoints,
-    handlersFor: () => clientHandlers(clientsOn(1, sliceUntilFailure)),
-    audit: { note: async () => {} },
+    handlersFor: () => createClientHandlers(clientsOn(1, sliceUntilFailure)),
+    audit: { record: async () => {} },
     authenticator: openAuthenticator,
     log: { debug: note, info: note, warn: note, error: note },
     maxBodyBytes: 1_000,
@@ -130,8 +130,8 @@ test('an aborted response closes its connection, and other connections are serve
 test('while a shard is unavailable, each response that needs it has code 101 and names the shard', async () => {
   const queried: number[] = []
   const queries = clientsOn(3, (shard) => void queried.push(shard))
-  const clients = clientHandlers(queries)
-  const subscriptions = subscriptionHandlers(queries)
+  const clients = createClientHandlers(queries)
+  const subscriptions = createSubscriptionHandlers(queries)
   const caller = {
     name: 'admin',
     by: 'account',

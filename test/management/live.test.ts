@@ -85,7 +85,7 @@ test('traces by topic and by address are listed while they run, and deleted with
   assert.equal(heat.length, 1)
   await linesUntil(broker, 'here', ({ topic }) => topic === 'plant/1/cold')
   const { json } = await broker.request(tracePath)
-  assert.equal(shapeOf(traceEndpoints.list_traces.reply).faultOf(json), undefined)
+  assert.equal(shapeOf(traceEndpoints.list_traces.reply).findFault(json), undefined)
   assert.deepEqual(
     json.data.map((trace: TraceLine) => [
       trace['name'],

@@ -68,7 +68,7 @@ describe('at login', () => {
   }
   const off = { kind: 'off', message: 'off' } as const
   const singleSignOn = { isOn: () => false, begin: async () => off, finish: async () => off }
-  const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
+  const logins: Logins = { begin: () => undefined, findCaller: () => 'wrong', end: () => {} }
   const accounts = { logIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
 
   test('the right password is accepted at once, however often other accounts failed', async () => {
@@ -124,17 +124,17 @@ function recordLog(): RecordedLog {
 describe('a failed login', () => {
   test('is logged with account and address, and beyond a limit only counted', () => {
     const { lines, clock, failures } = recordLog()
-    for (let time = 0; time < 1_000; time++) failures.note({ name: 'admin', address: clientAddress })
+    for (let time = 0; time < 1_000; time++) failures.record({ name: 'admin', address: clientAddress })
     assert.equal(lines.length, 5)
     assert.deepEqual(lines[0], { by: 'password', name: 'admin', address: clientAddress, suppressedBefore: 0 })
     clock.nowMs = 25_000
-    for (let time = 0; time < 10; time++) failures.note({ reason: 'the token has expired', address: clientAddress })
+    for (let time = 0; time < 10; time++) failures.record({ reason: 'the token has expired', address: clientAddress })
     assert.deepEqual(lines.slice(5), [
       { by: 'token', reason: 'the token has expired', address: clientAddress, suppressedBefore: 995 },
       { by: 'token', reason: 'the token has expired', address: clientAddress, suppressedBefore: 0 },
     ])
     clock.nowMs = 3_600_000
-    for (let time = 0; time < 10; time++) failures.note({ name: 'x'.repeat(9_999), address: clientAddress })
+    for (let time = 0; time < 10; time++) failures.record({ name: 'x'.repeat(9_999), address: clientAddress })
     assert.equal(lines.length, 12)
     assert.ok(String(lines[7]?.['name']).length < 100)
   })
@@ -145,7 +145,7 @@ describe('a failed login', () => {
     const accounts = { logIn: async () => undefined }
     const off = { kind: 'off', message: 'off' } as const
     const singleSignOn = { isOn: () => false, begin: async () => off, finish: async () => off }
-    const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
+    const logins: Logins = { begin: () => undefined, findCaller: () => 'wrong', end: () => {} }
     const authenticator = createAuthenticator(
       { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
       authQueue,

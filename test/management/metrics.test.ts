@@ -12,7 +12,7 @@ import { metricEndpoints } from '../../src/api/metrics/endpoints.ts'
 import { metrics, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import type { ActionMetrics, RuleMetrics } from '../../src/api/rules/rule-reports.ts'
 import { escapeLabel, type MetricValue, writePrometheus } from '../../src/api/metrics/prometheus-text.ts'
-import { ruleMetricsOf } from '../../src/api/metrics/rule-metrics.ts'
+import { toRuleMetrics } from '../../src/api/metrics/rule-metrics.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
@@ -22,7 +22,7 @@ import { readExposition, type ReadFamily } from './exposition.ts'
 
 function assertShape(schema: TSchema | 'text', value: unknown): void {
   assert.notEqual(schema, 'text')
-  assert.equal(shapeOf(schema as TSchema).faultOf(value), undefined)
+  assert.equal(shapeOf(schema as TSchema).findFault(value), undefined)
 }
 
 /** Values by metric name with labels. */
@@ -258,7 +258,7 @@ const action = {
 
 test('metrics of rules beyond the first thousand are added up, so that the output is limited', () => {
   const rules = new Map(Array.from({ length: 1_500 }, (_, number) => [`r${number}`, counts]))
-  const found = ruleMetricsOf({ rules, actions: new Map(), connectors: new Map() })
+  const found = toRuleMetrics({ rules, actions: new Map(), connectors: new Map() })
   const matched = found.godwit_rule_matched_total
   assert.ok(Array.isArray(matched))
   assert.equal(matched.length, 1_001)
@@ -279,7 +279,7 @@ test('a connector counts as connected if all of its actions are connected', () =
     ['http:x', ['http:a']],
     ['http:y', ['http:a', 'http:b']],
   ])
-  const found = ruleMetricsOf({ rules: new Map(), actions, connectors })
+  const found = toRuleMetrics({ rules: new Map(), actions, connectors })
   assert.deepEqual(found.godwit_rule_connector_connected, [
     { labels: { connector: 'http:x' }, value: 1 },
     { labels: { connector: 'http:y' }, value: 0 },

@@ -338,7 +338,7 @@ async function archiveOf(
   const all = [[metaMember, meta] as const, ...contents]
   const pieces: Buffer[] = []
   const target = new Writable({ write: (piece: Buffer, _encoding, done) => done(void pieces.push(piece)) })
-  const written = all.map(([name, bytes]) => ({ name, bytes: bytes.length, content: () => [bytes] }))
+  const written = all.map(([name, bytes]) => ({ name, bytes: bytes.length, readContent: () => [bytes] }))
   await writeArchive(target, { folder, createdAtMs: 1, members: written })
   return new Blob([Buffer.concat(pieces)])
 }

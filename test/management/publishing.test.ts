@@ -73,7 +73,7 @@ function codes(response: ApiResponse): unknown {
 /** Checks the response against the schema of the endpoint. */
 function assertReply(name: keyof typeof publishingEndpoints, { status, json }: ApiResponse): void {
   assert.equal(status, 200, JSON.stringify(json))
-  assert.equal(shapeOf(publishingEndpoints[name].reply as TSchema).faultOf(json), undefined)
+  assert.equal(shapeOf(publishingEndpoints[name].reply as TSchema).findFault(json), undefined)
   assert.equal(json.code, 0)
 }
 

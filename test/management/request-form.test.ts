@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { describe, suite, test } from 'node:test'
-import { jsonFaultOf } from '../../src/management/http/json-fault.ts'
+import { findJsonFault } from '../../src/management/http/json-fault.ts'
 import { hasTooManyParameters, maxQueryParameters, readQueryString } from '../../src/management/http/query-string.ts'
 import { RequestLimiter } from '../../src/management/http/request-limiter.ts'
 import { fc } from '../properties.ts'
@@ -331,7 +331,7 @@ suite('the error for text that is not JSON names the field with the error', () =
     ['{"a":tru}', 'a', 1],
   ]
   for (const [text, path, line] of cases) {
-    test(JSON.stringify(text), () => assert.deepEqual(jsonFaultOf(text), { path, line }))
+    test(JSON.stringify(text), () => assert.deepEqual(findJsonFault(text), { path, line }))
   }
 })
 
@@ -340,15 +340,15 @@ test('complete JSON has no error, and truncated JSON has an error in the line wh
     fc.property(fc.json({ maxDepth: 5 }), fc.nat(), (text, cut) => {
       const spread = JSON.stringify(JSON.parse(text), undefined, 1)
       const lines = spread.split('\n').length
-      assert.deepEqual(jsonFaultOf(spread), { path: '', line: lines })
+      assert.deepEqual(findJsonFault(spread), { path: '', line: lines })
       const at = cut % spread.length
       const broken = `${spread.slice(0, at)}\u0001`
-      assert.ok(jsonFaultOf(broken).line <= broken.split('\n').length)
+      assert.ok(findJsonFault(broken).line <= broken.split('\n').length)
     }),
   )
 })
 
 test('deeply nested or long text takes linear time and does not overflow the stack', () => {
-  assert.equal(jsonFaultOf('['.repeat(1_000_000)).path.length, 200)
-  assert.deepEqual(jsonFaultOf(`{"a":"${'x'.repeat(1_000_000)}`), { path: 'a', line: 1 })
+  assert.equal(findJsonFault('['.repeat(1_000_000)).path.length, 200)
+  assert.deepEqual(findJsonFault(`{"a":"${'x'.repeat(1_000_000)}`), { path: 'a', line: 1 })
 })

@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { signToken } from '../../src/access/index.ts'
 import { type Caller, type ResultCodeName, resultCodes, unusedCodes } from '../../src/contract/index.ts'
-import { ApiError, bodyOfError, refuse, refuseFor } from '../../src/management/http/api-error.ts'
-import { backupHandlers, type UsedBackups } from '../../src/api/backup/backup.ts'
+import { ApiError, formatErrorBody, refuse, refuseFor } from '../../src/management/http/api-error.ts'
+import { createBackupHandlers, type UsedBackups } from '../../src/api/backup/backup.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { testLength } from '../test-length.ts'
 import { administrator, type BrokerWithApi, type RequestOptions, shareConfigurableBroker } from './api.ts'
@@ -211,19 +211,19 @@ test('the error of a partly failed import names the parts that failed', async ()
   const parts = { global: 'bans: the disk is full' }
   const message = 'some parts were not restored'
   const backup = { nodeName: 'here', import: async () => ({ symbol: 'BAD_REQUEST', message, parts }) as const }
-  const { import_backup: handle } = backupHandlers(backup as unknown as UsedBackups)
+  const { import_backup: handle } = createBackupHandlers(backup as unknown as UsedBackups)
   const refused = await handle({ params: {}, query: {}, body: { filename: 'a.tar.gz' }, caller })
   assert.ok(refused instanceof ApiError)
   assert.equal(refused.status, 400)
-  const body = JSON.parse(bodyOfError(refused, '/api/v5/data/import?x=1'))
+  const body = JSON.parse(formatErrorBody(refused, '/api/v5/data/import?x=1'))
   assert.deepEqual(body, { code: 108, reason: 'BAD_REQUEST', message, parts })
 })
 
 test('errors of version 4 have no field `reason`; errors of version 5 always have it', () => {
   const one = refuse('userNotFound', 'nobody')
-  assert.equal(bodyOfError(one, '/api/v4/users/x'), '{"code":105,"message":"nobody"}')
-  assert.equal(bodyOfError(one, '/auth_username'), '{"code":105,"message":"nobody"}')
-  assert.equal(bodyOfError(one, '/api/v5'), '{"code":105,"reason":"USER_NOT_FOUND","message":"nobody"}')
+  assert.equal(formatErrorBody(one, '/api/v4/users/x'), '{"code":105,"message":"nobody"}')
+  assert.equal(formatErrorBody(one, '/auth_username'), '{"code":105,"message":"nobody"}')
+  assert.equal(formatErrorBody(one, '/api/v5'), '{"code":105,"reason":"USER_NOT_FOUND","message":"nobody"}')
   for (const [refused, status, reason] of [
     [refuse('notJson', ''), 400, 'BAD_REQUEST'],
     [refuse('unknownError', '', 404), 404, 'NOT_FOUND'],

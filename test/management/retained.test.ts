@@ -19,7 +19,7 @@ test('retained messages of all shards are listed by filter, and `hasnext` shows 
   }
   await client.publishAsync('house/door', 'shut', { qos: 1, retain: true })
   const all = await broker.request('/api/v4/retained?topic=garden/%2B/water')
-  assert.equal(reply.faultOf(all.json), undefined)
+  assert.equal(reply.findFault(all.json), undefined)
   assert.equal(new Set(all.json.data.map(({ topic }: { topic: string }) => topic)).size, 40)
   assert.deepEqual(all.json.meta, { limit: 1_000, hasnext: false })
   const [first] = all.json.data
@@ -36,7 +36,7 @@ test('retained messages of all shards are listed by filter, and `hasnext` shows 
   let cursor = 'first'
   for (;;) {
     const page = await broker.request(`/api/v4/retained?topic=garden/%23&_limit=9&_cursor=${cursor}`)
-    assert.equal(reply.faultOf(page.json), undefined)
+    assert.equal(reply.findFault(page.json), undefined)
     seen.push(...page.json.data.map(({ topic }: { topic: string }) => topic))
     sizes.push(page.json.data.length)
     if (page.json.meta.hasnext !== true) break

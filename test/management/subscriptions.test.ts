@@ -19,7 +19,7 @@ async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['j
 /** Rows as `client topic QoS`, sorted. */
 async function rowsOf(broker: BrokerWithApi, path: string): Promise<string[]> {
   const json = await list(broker, path)
-  assert.equal(listShape.faultOf(json), undefined)
+  assert.equal(listShape.findFault(json), undefined)
   const rows: { clientid: string; topic: string; qos: number }[] = json.data
   return rows.map(({ clientid, topic, qos }) => `${clientid} ${topic} ${qos}`).toSorted()
 }
@@ -115,7 +115,7 @@ test('an invalid or unknown query parameter of /subscriptions is refused with 10
 test('the topic tree is listed level by level from the root, with the subscribers of each level', async () => {
   const broker = await withTwo()
   const { json } = await broker.request('/api/v4/topic-tree')
-  assert.equal(treeShape.faultOf(json), undefined)
+  assert.equal(treeShape.findFault(json), undefined)
   const levels: { topic: string; cld_cnt: number; clientid?: string[] }[][] = json.data
   for (const level of levels) for (const node of level) node.clientid?.sort()
   assert.deepEqual(
@@ -160,7 +160,7 @@ async function walkRoutes(broker: BrokerWithApi): Promise<string[]> {
 test('/routes lists each topic filter with a subscriber once, whatever shards have subscribers', async (t) => {
   const broker = await withTwo()
   const json = await list(broker, '/routes')
-  assert.equal(shapeOf(subscriptionEndpoints.list_routes.reply).faultOf(json), undefined)
+  assert.equal(shapeOf(subscriptionEndpoints.list_routes.reply).findFault(json), undefined)
   assert.deepEqual(topicsOf(json.data), ['#', 'a/+', 'a/b', 'x y'])
   const pages = await Promise.all([1, 2].map((page) => list(broker, `/routes?_page=${page}&_limit=3`)))
   assert.deepEqual(topicsOf(pages.flatMap(({ data }) => data)), ['#', 'a/+', 'a/b', 'x y'])

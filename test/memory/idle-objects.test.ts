@@ -125,7 +125,7 @@ test('a will and a retained message keep no more memory than their bytes take', 
   // The payload of the retained message is a string in memory, and the bytes of its record are released after the write.
   const [{ payload }] = messages
   assert.equal(payload.buffer.byteLength, payload.length)
-  assert.ok(stage.shard.core.view.retained(new Topic('r' as TopicName, Buffer.from('r'))) instanceof SmallRetained)
+  assert.ok(stage.shard.core.view.findRetained(new Topic('r' as TopicName, Buffer.from('r'))) instanceof SmallRetained)
   for (const { properties: own } of messages) {
     assert.deepEqual(own, properties)
     assert.equal(own?.correlationData?.buffer.byteLength, properties.correlationData.length)

@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import mqtt, { type ErrorWithReasonCode, type MqttClient } from 'mqtt'
 import { hashPassword } from '../../src/access/index.ts'
 import { loadConfig, parseHocon } from '../../src/config/index.ts'
-import { shardOf } from '../../src/core/index.ts'
+import { computeOwnerShard } from '../../src/core/index.ts'
 import type { RunningNode } from '../../src/boot/running-node.ts'
 import type { BanRecord, CredentialRecord, RuleRecord } from '../../src/records/index.ts'
 import { atEnd, temporaryFolder } from '../e2e/godwit-process.ts'
@@ -19,7 +19,7 @@ const shards = 2
 /** Client IDs of which each shard owns one. */
 const clientIds = Array.from({ length: shards }, (_, shard) => {
   let number = 0
-  while (shardOf(`client-${number}`, shards) !== shard) number++
+  while (computeOwnerShard(`client-${number}`, shards) !== shard) number++
   return `client-${number}`
 })
 

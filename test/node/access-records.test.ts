@@ -74,7 +74,7 @@ function credential(id: string, createdAtMs: number): CredentialRecord {
 const idsIn = (records: AccessRecords): string[] =>
   [...records.list('credential username')].map((record) => (record.kind === 'credential' ? record.id : ''))
 
-const bansIn = (records: AccessRecords): string[] => [...records.all('ban')].map(({ who }) => who)
+const bansIn = (records: AccessRecords): string[] => [...records.listAll('ban')].map(({ who }) => who)
 
 describe('a change of access records', () => {
   test('is durable, in memory and sent to the shards when its promise resolves', async () => {
@@ -82,17 +82,17 @@ describe('a change of access records', () => {
     const change = { put: [ban('a'), rule], delete: [] }
     await records.change(change)
     assert.deepEqual(records.find({ kind: 'ban', as: 'clientid', who: 'a' }), ban('a'))
-    assert.deepEqual([...records.all('rule')], [rule])
+    assert.deepEqual([...records.listAll('rule')], [rule])
     assert.deepEqual(sentChanges, [change])
     const again = await openAccessRecords({ store: disk.store, sendToShards: async () => undefined })
-    assert.deepEqual([bansIn(again), [...again.all('rule')]], [['a'], [rule]])
+    assert.deepEqual([bansIn(again), [...again.listAll('rule')]], [['a'], [rule]])
   })
 
   test('replaces records with the same key, and deletes records', async () => {
     const { records } = await stage()
     await records.change({ put: [ban('a'), ban('b')], delete: [] })
     await records.change({ put: [ban('b', 'another')], delete: [{ kind: 'ban', as: 'clientid', who: 'a' }] })
-    assert.deepEqual([...records.all('ban')], [ban('b', 'another')])
+    assert.deepEqual([...records.listAll('ban')], [ban('b', 'another')])
   })
 
   test('is computed after earlier changes, and is not written if it is empty', async () => {
@@ -130,7 +130,7 @@ describe('a list of access records', () => {
   test('has the order of creation, also after a restart', async () => {
     const { disk, records } = await stage()
     for (const id of ['b', 'c', 'a']) {
-      await records.change({ put: [credential(id, records.newMomentMs())], delete: [] })
+      await records.change({ put: [credential(id, records.createMomentMs())], delete: [] })
     }
     assert.deepEqual(idsIn(records), ['b', 'c', 'a'])
     const again = await openAccessRecords({ store: disk.store, sendToShards: async () => undefined })
@@ -139,12 +139,12 @@ describe('a list of access records', () => {
 
   test('gives each record a later time than all earlier ones, also if the clock is set back', async (t) => {
     const { disk, records } = await stage()
-    const times = Array.from({ length: 10_000 }, () => records.newMomentMs())
+    const times = Array.from({ length: 10_000 }, () => records.createMomentMs())
     assert.ok(times.every((moment, index) => index === 0 || moment > times[index - 1]))
     await records.change({ put: [credential('a', times.at(-1)!)], delete: [] })
     t.mock.timers.enable({ apis: ['Date'], now: 1 })
     const again = await openAccessRecords({ store: disk.store, sendToShards: async () => undefined })
-    assert.ok(again.newMomentMs() > times.at(-1)!)
+    assert.ok(again.createMomentMs() > times.at(-1)!)
   })
 
   test('may be changed during an iteration', async () => {

@@ -8,10 +8,13 @@ import { loadConfig } from '../../src/config/index.ts'
 import type { AccountRecord, ApiKeyRecord, StoredPassword } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 import { type AccessRecords, openAccessRecords } from '../../src/node/records/access-records.ts'
-import { apiTokens } from '../../src/node/admins/api-tokens.ts'
+import { createApiTokens } from '../../src/node/admins/api-tokens.ts'
 import { authenticatedOrigin, hashSecret, PasswordHasher } from '../../src/node/admins/password-hashing.ts'
 import { RecentLogins } from '../../src/node/admins/recent-logins.ts'
-import { adminAuthentication, type AuthenticationDependencies } from '../../src/node/admins/admin-authentication.ts'
+import {
+  createAdminAuthentication,
+  type AuthenticationDependencies,
+} from '../../src/node/admins/admin-authentication.ts'
 
 test('the role of a token is its claim `role`; a token with an invalid role is refused', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
@@ -22,7 +25,7 @@ test('the role of a token is its claim `role`; a token with an invalid role is r
     readFile: () => ({ text }),
   })
   assert.ok('config' in loaded)
-  const made = apiTokens(loaded.config)
+  const made = createApiTokens(loaded.config)
   assert.ok('tokens' in made)
   const roleOf = async (claims: Record<string, unknown>): Promise<unknown> => {
     const pem = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
@@ -74,11 +77,11 @@ async function stage(more: Partial<AuthenticationDependencies> = {}): Promise<St
   const work = new CountingHasher()
   const recent = new RecentLogins()
   const dependencies = { records, work, recent, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }
-  const accounts = adminAuthentication(dependencies)
+  const accounts = createAdminAuthentication(dependencies)
   return { records, work, logIn: async (name, password) => byOf(await accounts.logIn(name, password, clientAddress)) }
 }
 
-function byOf(found: Awaited<ReturnType<ReturnType<typeof adminAuthentication>['logIn']>>): string | undefined {
+function byOf(found: Awaited<ReturnType<ReturnType<typeof createAdminAuthentication>['logIn']>>): string | undefined {
   return typeof found === 'object' ? found.by : found
 }
 
@@ -332,10 +335,10 @@ test('attempts of disconnected clients are not checked, nor attempts that wait w
 
 test('4,096 pairs of address and name are stored, each for twelve hours', () => {
   const recent = new RecentLogins()
-  recent.note(clientAddress, 'ann', 0)
+  recent.record(clientAddress, 'ann', 0)
   assert.ok(recent.has(clientAddress, 'ann', 43_199_999))
   assert.ok(!recent.has(clientAddress, 'ann', 43_200_000))
   assert.ok(!recent.has('192.0.2.2', 'ann', 0) && !recent.has(clientAddress, 'bob', 0))
-  for (let number = 0; number < 4_096; number++) recent.note(clientAddress, `user-${number}`, 0)
+  for (let number = 0; number < 4_096; number++) recent.record(clientAddress, `user-${number}`, 0)
   assert.ok(!recent.has(clientAddress, 'ann', 0))
 })

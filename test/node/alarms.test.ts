@@ -22,10 +22,10 @@ test('an alarm is active from its start to its end, and listeners are notified o
   const { alarms, notifications, clock } = stage()
   alarms.raise('storage', 'the disk fails')
   clock.nowMs = 5_000
-  alarms.over('storage', 'the disk works again')
+  alarms.end('storage', 'the disk works again')
   assert.deepEqual(notifications, ['activate storage: the disk fails', 'deactivate storage: the disk fails'])
-  assert.deepEqual(alarms.active(), [])
-  assert.deepEqual(alarms.history(), [
+  assert.deepEqual(alarms.listActive(), [])
+  assert.deepEqual(alarms.listHistory(), [
     { name: 'storage', message: 'the disk fails', activatedAtMs: 1_000, deactivatedAtMs: 5_000, occurrences: 1 },
   ])
 })
@@ -34,15 +34,15 @@ test('an alarm of several sources ends when it has ended for all of them', () =>
   const { alarms } = stage()
   alarms.raise('storage', 'of shard 0', '0')
   alarms.raise('storage', 'of shard 1', '1')
-  alarms.over('storage', 'again', '0')
+  alarms.end('storage', 'again', '0')
   assert.deepEqual(
-    alarms.active().map(({ name, occurrences }) => [name, occurrences]),
+    alarms.listActive().map(({ name, occurrences }) => [name, occurrences]),
     [['storage', 2]],
   )
-  alarms.over('storage', 'again', '0')
-  assert.equal(alarms.active().length, 1, 'a source cannot end the alarm of another source')
-  alarms.over('storage', 'again', '1')
-  assert.deepEqual(alarms.active(), [])
+  alarms.end('storage', 'again', '0')
+  assert.equal(alarms.listActive().length, 1, 'a source cannot end the alarm of another source')
+  alarms.end('storage', 'again', '1')
+  assert.deepEqual(alarms.listActive(), [])
 })
 
 test('an administrator ends an active alarm by its name', () => {
@@ -51,17 +51,17 @@ test('an administrator ends an active alarm by its name', () => {
   assert.equal(alarms.deactivate('session-set-aside'), true)
   assert.equal(alarms.deactivate('session-set-aside'), false)
   alarms.forgetHistory()
-  assert.deepEqual(alarms.history(), [])
+  assert.deepEqual(alarms.listHistory(), [])
 })
 
 test('the history is limited to the last alarms', () => {
   const { alarms } = stage(3)
   for (let number = 0; number < 5; number++) {
     alarms.raise(`bridge:${number}`, '')
-    alarms.over(`bridge:${number}`, '')
+    alarms.end(`bridge:${number}`, '')
   }
   assert.deepEqual(
-    alarms.history().map(({ name }) => name),
+    alarms.listHistory().map(({ name }) => name),
     ['bridge:4', 'bridge:3', 'bridge:2'],
   )
 })
@@ -73,7 +73,7 @@ test('the alarm for overload is raised after ten consecutive seconds of event lo
   const look = (times: number): void => {
     for (let second = 0; second < times; second++) watch.check()
   }
-  const holds = (): boolean => alarms.active().some(({ name }) => name === 'overload')
+  const holds = (): boolean => alarms.listActive().some(({ name }) => name === 'overload')
   look(9)
   loopDelay.meanSeconds = 0.01
   look(1)

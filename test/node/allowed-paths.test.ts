@@ -27,7 +27,7 @@ async function stage(t: Scope, local = ''): Promise<Stage> {
   assert.ok('config' in loaded, JSON.stringify(loaded))
   paths.setLocal(loaded.config, folder)
   const isAllowed = (path: string, use = 'psk_file', isWritten = false): boolean =>
-    paths.problemOf({ use, path, isWritten }) === undefined
+    paths.findProblem({ use, path, isWritten }) === undefined
   return { folder, data, paths, isAllowed }
 }
 

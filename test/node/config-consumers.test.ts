@@ -21,7 +21,7 @@ function stage(): Stage {
   const owner: Stage['owner'] = (name, trouble) => {
     inForce.set(name, before)
     return {
-      owns: (key) => key.startsWith(`${name}.`),
+      canApply: (key) => key.startsWith(`${name}.`),
       apply: async (config) => {
         called.push(name)
         if (config === after && trouble === 'refuses') return { problem: `${name}.key: the disk is made of cheese` }

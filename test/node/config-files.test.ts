@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { includeReader, readConfigFile } from '../../src/node/configuration/layers/config-files.ts'
+import { createIncludeReader, readConfigFile } from '../../src/node/configuration/layers/config-files.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 
 interface Tree {
@@ -24,20 +24,22 @@ async function tree(t: TestContext): Promise<Tree> {
 
 test('an include of a file below the folder of the configuration is read, also with an absolute path', async (t) => {
   const { file, folder } = await tree(t)
-  const read = includeReader(file)
+  const read = createIncludeReader(file)
   assert.deepEqual(read('parts/log.conf', file), { text: 'log.level = info' })
   assert.deepEqual(read(join(folder, 'parts', 'log.conf'), file), { text: 'log.level = info' })
 })
 
 test('an include in an included file is relative to that file', async (t) => {
   const { file, folder } = await tree(t)
-  assert.deepEqual(includeReader(file)('log.conf', join(folder, 'parts', 'all.conf')), { text: 'log.level = info' })
+  assert.deepEqual(createIncludeReader(file)('log.conf', join(folder, 'parts', 'all.conf')), {
+    text: 'log.level = info',
+  })
 })
 
 test('a symbolic link within the folder is followed, because mounted configurations contain them', async (t) => {
   const { file, folder } = await tree(t)
   await symlink(join(folder, 'parts', 'log.conf'), join(folder, 'linked.conf'))
-  assert.deepEqual(includeReader(file)('linked.conf', file), { text: 'log.level = info' })
+  assert.deepEqual(createIncludeReader(file)('linked.conf', file), { text: 'log.level = info' })
 })
 
 test('a configuration that includes itself with another path is refused', async (t) => {
@@ -45,7 +47,7 @@ test('a configuration that includes itself with another path is refused', async 
   await writeFile(join(folder, 'real.conf'), 'log.level = info')
   await symlink(join(folder, 'real.conf'), file)
   for (const from of [file, join(folder, 'parts', 'log.conf')]) {
-    assert.deepEqual(includeReader(file)(join(folder, 'real.conf'), from), {
+    assert.deepEqual(createIncludeReader(file)(join(folder, 'real.conf'), from), {
       error: 'the file includes itself: remove this include',
     })
   }
@@ -53,7 +55,7 @@ test('a configuration that includes itself with another path is refused', async 
 
 test('a file outside the folder cannot be included, whatever the path or link', async (t) => {
   const { file, folder, outside } = await tree(t)
-  const read = includeReader(file)
+  const read = createIncludeReader(file)
   await symlink(outside, join(folder, 'link.conf'))
   await symlink(join(folder, '..'), join(folder, 'up'))
   for (const path of [
@@ -74,7 +76,7 @@ test('a file outside the folder cannot be included, whatever the path or link', 
 test('the error for a missing file, a folder or a file that is too large states the reason', async (t) => {
   const { file, folder } = await tree(t)
   assert.deepEqual(readConfigFile(file), { error: 'there is no such file' })
-  assert.deepEqual(includeReader(file)('none.conf', file), { error: 'there is no such file' })
+  assert.deepEqual(createIncludeReader(file)('none.conf', file), { error: 'there is no such file' })
   assert.deepEqual(readConfigFile(folder), { error: 'it is not a file' })
   await writeFile(file, '#'.repeat(1_048_577))
   assert.deepEqual(readConfigFile(file), { error: 'it has more than 1048576 bytes' })

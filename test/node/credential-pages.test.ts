@@ -18,7 +18,7 @@ test('each page of 100,000 credentials is correct, and the event loop runs while
     hash: new Uint8Array(0),
   } as const
   const put = Array.from({ length: 100_000 }, (_, index): CredentialRecord => {
-    const createdAtMs = records.newMomentMs()
+    const createdAtMs = records.createMomentMs()
     return { kind: 'credential', by: 'username', id: `u${index}`, isSuperuser: false, createdAtMs, ...hashed }
   })
   await records.change({ put, delete: [] })

@@ -15,10 +15,10 @@ function stage() {
       if (code !== undefined) throw Object.assign(new Error(code), { code })
     },
   })
-  const holding = (): unknown => alarms.active().map(({ name, occurrences }) => [name, occurrences])
+  const holding = (): unknown => alarms.listActive().map(({ name, occurrences }) => [name, occurrences])
   const look = (times: number, failing?: string): void => {
     code = failing
-    for (let i = 0; i < times; i += 1) watch.look()
+    for (let i = 0; i < times; i += 1) watch.poll()
   }
   const budget = new ConnectionLimit(10, { freeDescriptors })
   return { alarms, watch, holding, look, budget }
@@ -30,13 +30,13 @@ test('without a free descriptor one alarm is raised, and the seconds are counted
   assert.deepEqual([holding(), watch.lackingSeconds], [[], 0])
   look(4, 'EMFILE')
   assert.deepEqual([holding(), watch.lackingSeconds], [[['descriptors', 1]], 4])
-  assert.match(alarms.active()[0].message, /the process cannot open files.*raise the open-file limit/)
+  assert.match(alarms.listActive()[0].message, /the process cannot open files.*raise the open-file limit/)
 })
 
 test('the alarm ends after ten consecutive checks with a free descriptor, and not if some of them find none', () => {
   const { alarms, holding, look } = stage()
   look(1, 'ENFILE')
-  assert.match(alarms.active()[0].message, /^the machine cannot open files/)
+  assert.match(alarms.listActive()[0].message, /^the machine cannot open files/)
   for (let i = 0; i < 3; i += 1) {
     look(9)
     look(1, 'ENFILE')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { type MemoryChange, MemoryMonitor, lookIntervalMs } from '../../src/node/observe/memory-monitor.ts'
-import { memoryBytes, memoryLimitOf, residentBytes } from '../../src/node/data-dir/machine-limits.ts'
+import { readMemoryBytes, computeMemoryLimit, readResidentBytes } from '../../src/node/data-dir/machine-limits.ts'
 
 /** A monitored process with memory in percent of its limit, and of the limit of one heap. */
 class MonitoredProcess {
@@ -18,10 +18,10 @@ class MonitoredProcess {
     read: () => ({ residentBytes: this.percent, heapBytes: [0, this.heapPercent] }),
     sendToShards: (changes) => void this.changes.push(changes),
     collect: () => void this.collections++,
-    largest: () => Promise.resolve('queues 1 MiB'),
+    describeLargest: () => Promise.resolve('queues 1 MiB'),
     alarms: {
       raise: (name, text) => void this.alarms.push(`${name} ${text}`),
-      over: (name) => void this.alarms.push(`${name} over`),
+      end: (name) => void this.alarms.push(`${name} over`),
     },
     nowMs: () => this.nowMs,
   })
@@ -32,7 +32,7 @@ class MonitoredProcess {
     this.collections = 0
     for (let looks = (seconds * 1_000) / lookIntervalMs; looks > 0; looks--) {
       this.nowMs += lookIntervalMs
-      this.watch.look()
+      this.watch.poll()
     }
     return this.changes
   }
@@ -133,12 +133,12 @@ describe('the memory monitor', () => {
 
 describe('node.memory_limit', () => {
   test('is three quarters of the memory of the machine, unless it is set', () => {
-    assert.equal(memoryLimitOf({ node: { memoryLimitBytes: undefined } }), Math.floor(memoryBytes() * 0.75))
-    assert.equal(memoryLimitOf({ node: { memoryLimitBytes: 300 } }), 300)
+    assert.equal(computeMemoryLimit({ node: { memoryLimitBytes: undefined } }), Math.floor(readMemoryBytes() * 0.75))
+    assert.equal(computeMemoryLimit({ node: { memoryLimitBytes: 300 } }), 300)
   })
 
   test('is compared with resident memory without mapped files', () => {
-    const bytes = residentBytes()
+    const bytes = readResidentBytes()
     assert.ok(bytes > 10_000_000 && bytes <= process.memoryUsage.rss(), `${bytes}`)
   })
 })

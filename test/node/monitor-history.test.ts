@@ -28,7 +28,7 @@ async function startHistory(t: TestContext, directory?: string) {
 test('the history has counts for each 10 s of the last hour, and sums for each minute of the last day', async (t) => {
   const { history, step, clock } = await startHistory(t)
   for (let at = 1; at <= 12; at++) step(at)
-  const fine = history.latest(3_600_000)
+  const fine = history.listLatest(3_600_000)
   assert.deepEqual(
     fine.map(({ received }) => received),
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
@@ -37,7 +37,7 @@ test('the history has counts for each 10 s of the last hour, and sums for each m
     fine.map(({ time_stamp: at }) => (at - begin) / fineStepMs),
     [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
   )
-  const minutes = history.latest(86_400_000)
+  const minutes = history.listLatest(86_400_000)
   assert.deepEqual(
     minutes.map(({ time_stamp: at, received }) => [(at - begin) / coarseStepMs, received]),
     [
@@ -46,15 +46,15 @@ test('the history has counts for each 10 s of the last hour, and sums for each m
       [2, 12],
     ],
   )
-  assert.equal(history.latest(30_000).length, 3)
+  assert.equal(history.listLatest(30_000).length, 3)
   clock.nowMs += 1
 })
 
 test('the history is limited to an hour of 10 s steps and a day of minutes', async (t) => {
   const { history, step } = await startHistory(t)
   for (let at = 0; at < 9_000; at++) step(1)
-  assert.equal(history.latest(3_600_000).length, 360)
-  const minutes = history.latest(86_400_000)
+  assert.equal(history.listLatest(3_600_000).length, 360)
+  const minutes = history.listLatest(86_400_000)
   assert.ok(minutes.length <= 1_440 && minutes.length >= 1_438, String(minutes.length))
   assert.ok(minutes.slice(0, -1).every(({ received }) => received === 6))
   await history.stop()
@@ -70,10 +70,10 @@ test('the history is continued after a restart, and invalid lines of the file ar
   second.clock.nowMs = first.clock.nowMs + 300_000
   await second.history.start()
   t.after(() => second.history.stop())
-  assert.equal(second.history.latest(3_600_000).length, 60)
+  assert.equal(second.history.listLatest(3_600_000).length, 60)
   second.step(7)
   assert.deepEqual(
-    second.history.latest(86_400_000).map(({ received }) => received),
+    second.history.listLatest(86_400_000).map(({ received }) => received),
     [10, 12, 12, 12, 12, 12, 12, 12, 12, 12, 2, 7],
   )
   assert.deepEqual(second.warnings, [])
@@ -92,5 +92,5 @@ test('if the file cannot be written, one warning is logged, and the history cont
   for (let at = 0; at < 6; at++) step(1)
   await history.stop()
   assert.deepEqual(warnings, ['rate history not written'])
-  assert.equal(history.latest(60_000).length, 6)
+  assert.equal(history.listLatest(60_000).length, 6)
 })

@@ -5,14 +5,14 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { rangeOfKind } from '../../src/storage/encoding/record-keys.ts'
+import { createKindRange } from '../../src/storage/encoding/record-keys.ts'
 import { runGodwit, temporaryFolder } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { rawEntries, rawPut } from '../storage/raw-entries.ts'
 
 const checksumBytes = 4
 const newerVersion = 99
-const credentials = rangeOfKind('credential')
+const credentials = createKindRange('credential')
 /** No kind of record has this first byte. */
 const unknownKind = 0x50
 const unknownRange = { gte: Buffer.of(unknownKind), lt: Buffer.of(unknownKind + 1) }

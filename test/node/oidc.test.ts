@@ -8,7 +8,7 @@ import { loadConfig, type OidcConfig } from '../../src/config/index.ts'
 import type { SsoBegun } from '../../src/management/index.ts'
 import { admitOidcUser, isOfProvider } from '../../src/node/admins/oidc/oidc-accounts.ts'
 import { OidcProvider } from '../../src/node/admins/oidc/oidc-provider.ts'
-import { oidcLogin, userOf } from '../../src/node/admins/oidc/oidc-login.ts'
+import { createOidcLogin, toOidcUser } from '../../src/node/admins/oidc/oidc-login.ts'
 import { hashSecret, PasswordHasher } from '../../src/node/admins/password-hashing.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
 import { readAccount3, writeAdminKey, writeAdminValue } from '../../src/storage/encoding/admin-record-bytes.ts'
@@ -125,9 +125,9 @@ async function broker(stages = stage()) {
   const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => {} })
   const lines: unknown[] = []
   const log = { info: () => {}, warn: (...line: unknown[]) => lines.push(line), error: () => {}, debug: () => {} }
-  const admit = admitOidcUser({ records, ownName: () => 'admin', log })
+  const admit = admitOidcUser({ records, readConfiguredName: () => 'admin', log })
   const { clock } = stages.world
-  const logIn = oidcLogin({ provider: () => stages.providers.current, admit, nowMs: () => clock.nowMs })
+  const logIn = createOidcLogin({ readProvider: () => stages.providers.current, admit, nowMs: () => clock.nowMs })
   const begin = async (address = '10.0.0.1'): Promise<SsoBegun> => {
     const begun = await logIn.begin(address)
     assert.ok('state' in begun, JSON.stringify(begun))
@@ -412,7 +412,7 @@ test('the access token is not sent to a userinfo endpoint over plain HTTP', asyn
 })
 
 const roleBy = (claims: Record<string, unknown>, more: Partial<OidcConfig> = {}): unknown => {
-  const found = userOf({ sub: 'ann', ...claims }, { ...config, ...more })
+  const found = toOidcUser({ sub: 'ann', ...claims }, { ...config, ...more })
   return 'kind' in found ? found.kind : [found.role, found.namespace]
 }
 

@@ -10,38 +10,38 @@ import { Authority } from '../transports/certificates.ts'
 
 const dayMs = 86_400_000
 const newAlarms = (): Alarms => new Alarms({ log: { error: () => {}, warn: () => {} } })
-const activeNames = (alarms: Alarms): string[] => alarms.active().map(({ name }) => name)
+const activeNames = (alarms: Alarms): string[] => alarms.listActive().map(({ name }) => name)
 
 test('a disk that is nearly full raises one alarm, which ends when there is enough free space', async () => {
   const alarms = newAlarms()
   let free = 1e9
   const watch = new ResourceMonitor({
     dataDirectory: '/data',
-    shownCertificates: () => [],
+    listCertificates: () => [],
     alarms,
-    freeBytes: async () => free,
+    readFreeBytes: async () => free,
   })
-  await watch.lookAtDisk()
+  await watch.checkDisk()
   assert.deepEqual(activeNames(alarms), [])
   free = 1e8
-  await watch.lookAtDisk()
-  await watch.lookAtDisk()
+  await watch.checkDisk()
+  await watch.checkDisk()
   assert.deepEqual(
-    alarms.active().map(({ name, occurrences }) => [name, occurrences]),
+    alarms.listActive().map(({ name, occurrences }) => [name, occurrences]),
     [['disk-full', 1]],
   )
   free = 9e7
-  await watch.lookAtDisk()
+  await watch.checkDisk()
   assert.deepEqual(
-    alarms.active().map(({ message, occurrences }) => [/^\d+/.exec(message)?.[0], occurrences]),
+    alarms.listActive().map(({ message, occurrences }) => [/^\d+/.exec(message)?.[0], occurrences]),
     [['85', 1]],
     'the message has the present number',
   )
   free = 1e6
-  await watch.lookAtDisk()
-  assert.match(alarms.active()[0].message, /^0 MiB are left/, 'the message is updated when the state gets worse')
+  await watch.checkDisk()
+  assert.match(alarms.listActive()[0].message, /^0 MiB are left/, 'the message is updated when the state gets worse')
   free = 1e9
-  await watch.lookAtDisk()
+  await watch.checkDisk()
   assert.deepEqual(activeNames(alarms), [])
 })
 
@@ -53,23 +53,26 @@ test('a certificate that expires within thirty days raises an alarm with listene
     writeFile(certFile, authority.issue('broker', { until: new Date(Date.now() + days * dayMs) }).certificate)
   const shown = [{ of: 'listener ssl outside', file: certFile }]
   const alarms = newAlarms()
-  const watch = new ResourceMonitor({ dataDirectory: folder, shownCertificates: () => shown, alarms })
+  const watch = new ResourceMonitor({ dataDirectory: folder, listCertificates: () => shown, alarms })
   await renew(29)
-  await watch.lookAtCertificates()
+  await watch.checkCertificates()
   assert.deepEqual(activeNames(alarms), ['certificate-ends'])
-  assert.match(alarms.active()[0].message, /^listener ssl outside: the certificate in .*cert\.pem ends in 2[89] days/)
+  assert.match(
+    alarms.listActive()[0].message,
+    /^listener ssl outside: the certificate in .*cert\.pem ends in 2[89] days/,
+  )
   await renew(90)
-  await watch.lookAtCertificates()
+  await watch.checkCertificates()
   assert.deepEqual(activeNames(alarms), [])
   await renew(-1)
-  await watch.lookAtCertificates()
-  assert.match(alarms.active()[0].message, /has ended/)
+  await watch.checkCertificates()
+  assert.match(alarms.listActive()[0].message, /has ended/)
   assert.deepEqual(
     watch.certificates.map(({ of, file }) => [of, file]),
     [['listener ssl outside', certFile]],
   )
   shown.pop()
-  await watch.lookAtCertificates()
+  await watch.checkCertificates()
   assert.deepEqual(activeNames(alarms), [], 'the alarm is in no list')
   assert.deepEqual(watch.certificates, [])
 })
@@ -83,10 +86,14 @@ test('a check of certificates that takes longer than the next one does not repla
   execFileSync('mkfifo', [slow])
   let file = slow
   const shownCertificates = () => [{ of: 'listener ssl default', file }]
-  const monitor = new ResourceMonitor({ dataDirectory: folder, shownCertificates, alarms: newAlarms() })
-  const first = monitor.lookAtCertificates()
+  const monitor = new ResourceMonitor({
+    dataDirectory: folder,
+    listCertificates: shownCertificates,
+    alarms: newAlarms(),
+  })
+  const first = monitor.checkCertificates()
   file = fast
-  await monitor.lookAtCertificates()
+  await monitor.checkCertificates()
   await writeFile(slow, certificate)
   await first
   assert.deepEqual(

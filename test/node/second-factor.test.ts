@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { codeOfStep, otpauthUri, stepOfCode, writeBase32 } from '../../src/node/admins/totp.ts'
-import { secondFactors } from '../../src/node/admins/second-factor.ts'
+import { computeCode, formatOtpauthUri, findStep, writeBase32 } from '../../src/node/admins/totp.ts'
+import { createSecondFactors } from '../../src/node/admins/second-factor.ts'
 import { hashSecret } from '../../src/node/admins/password-hashing.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
 import type { AccountRecord } from '../../src/records/index.ts'
@@ -19,14 +19,14 @@ describe('one-time codes', () => {
       [2_000_000_000, '279037'],
       [20_000_000_000, '353130'],
     ]
-    for (const [seconds, code] of known) assert.equal(codeOfStep(secret, Math.floor(seconds / 30)), code)
+    for (const [seconds, code] of known) assert.equal(computeCode(secret, Math.floor(seconds / 30)), code)
   })
 
   test('are accepted one interval early or late, and not otherwise', () => {
-    const found = [-2, -1, 0, 1, 2].map((late) => stepOfCode(secret, codeOfStep(secret, 100), (100 + late) * 30_000))
+    const found = [-2, -1, 0, 1, 2].map((late) => findStep(secret, computeCode(secret, 100), (100 + late) * 30_000))
     assert.deepEqual(found, [undefined, 100, 100, 100, undefined])
-    for (const text of ['', '12345', `${codeOfStep(secret, 100)} `, `${codeOfStep(secret, 100)}0`, 'ünicod']) {
-      assert.equal(stepOfCode(secret, text, 3_000_000), undefined, text)
+    for (const text of ['', '12345', `${computeCode(secret, 100)} `, `${computeCode(secret, 100)}0`, 'ünicod']) {
+      assert.equal(findStep(secret, text, 3_000_000), undefined, text)
     }
   })
 
@@ -35,7 +35,7 @@ describe('one-time codes', () => {
     assert.equal(writeBase32(Buffer.from('fooba')), 'MZXW6YTB')
     assert.equal(writeBase32(Buffer.from('foob')), 'MZXW6YQ')
     assert.equal(
-      otpauthUri(secret, 'a b/ü', 'Godwit n'),
+      formatOtpauthUri(secret, 'a b/ü', 'Godwit n'),
       'otpauth://totp/Godwit%20n:a%20b%2F%C3%BC?secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&issuer=Godwit%20n',
     )
   })
@@ -57,7 +57,12 @@ async function stage(record: AccountRecord = ann) {
   await records.decide(() => ({ put: [record], delete: [] }))
   const clock = { nowMs: 3_000_000 }
   const own = { username: 'admin', password: 'configured' }
-  const factors = secondFactors({ records, own: () => own, nodeName: 'n', nowMs: () => clock.nowMs })
+  const factors = createSecondFactors({
+    records,
+    readConfiguredAccount: () => own,
+    nodeName: 'n',
+    nowMs: () => clock.nowMs,
+  })
   return { records, clock, factors }
 }
 
@@ -66,16 +71,16 @@ describe('the second factor of an account', () => {
     const { records, clock, factors } = await stage()
     const missing = await factors.check('ann', undefined)
     assert.ok(typeof missing === 'object' && missing.secret === writeBase32(secret))
-    const code = codeOfStep(secret, 100)
+    const code = computeCode(secret, 100)
     // Two simultaneous logins with the same code.
     assert.deepEqual((await Promise.all([factors.check('ann', code), factors.check('ann', code)])).toSorted(), [
       'passed',
       'wrong',
     ])
     assert.deepEqual(await factors.check('ann', ''), { missing: true })
-    assert.equal(await factors.check('ann', codeOfStep(secret, 99)), 'wrong', 'an earlier interval')
+    assert.equal(await factors.check('ann', computeCode(secret, 99)), 'wrong', 'an earlier interval')
     clock.nowMs += 30_000
-    assert.equal(await factors.check('ann', codeOfStep(secret, 101)), 'passed')
+    assert.equal(await factors.check('ann', computeCode(secret, 101)), 'passed')
     const found = records.find({ kind: 'account', name: 'ann' })
     assert.deepEqual(found, { ...ann, secondFactor: { secret, isConfirmed: true, lastStep: 101 } })
     assert.equal(found?.password, ann.password, 'the same object, so that existing logins remain valid')
@@ -94,8 +99,8 @@ describe('the second factor of an account', () => {
   test('refuses all codes for five minutes after ten wrong ones', async () => {
     const { clock, factors } = await stage()
     for (let time = 0; time < 10; time++) assert.equal(await factors.check('ann', '000000'), 'wrong')
-    assert.equal(await factors.check('ann', codeOfStep(secret, 100)), 'too-many')
+    assert.equal(await factors.check('ann', computeCode(secret, 100)), 'too-many')
     clock.nowMs += 300_000
-    assert.equal(await factors.check('ann', codeOfStep(secret, 110)), 'passed')
+    assert.equal(await factors.check('ann', computeCode(secret, 110)), 'passed')
   })
 })

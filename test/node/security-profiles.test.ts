@@ -5,10 +5,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatConfigError, loadConfig, type GodwitConfig } from '../../src/config/index.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
-import { accessSettingsOf } from '../../src/node/records/access-settings.ts'
-import { hostsOfPort } from '../../src/node/listeners/listener-addresses.ts'
+import { toAccessSettings } from '../../src/node/records/access-settings.ts'
+import { listPortHosts } from '../../src/node/listeners/listener-addresses.ts'
 import { PasswordHasher } from '../../src/node/admins/password-hashing.ts'
-import { passwordRisk, generateAdminPassword, configuredAccountOf } from '../../src/node/admins/default-admin.ts'
+import {
+  findPasswordRisk,
+  generateAdminPassword,
+  resolveConfiguredAccount,
+} from '../../src/node/admins/default-admin.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 import { ctlDone } from '../cli/ctl/ctl.ts'
 import { startBrokerWithApi } from '../management/api.ts'
@@ -30,15 +34,15 @@ function inBoth<Value>(of: (config: GodwitConfig) => Value, text = ''): readonly
 
 /** The profile that shards get, and whether a failed source of access rules denies. */
 function failing(config: GodwitConfig): readonly [profile: string, denies: boolean] {
-  const settings = accessSettingsOf(config, new Uint8Array(32))
+  const settings = toAccessSettings(config, new Uint8Array(32))
   assert.ok('access' in settings)
   return [settings.access.profile, settings.access.rules.deniesOnError]
 }
 
 test('listeners and an API with only a port are bound to loopback when hardened, to all addresses when legacy', () => {
-  assert.deepEqual(inBoth(hostsOfPort), [['127.0.0.1'], ['::', '0.0.0.0']])
+  assert.deepEqual(inBoth(listPortHosts), [['127.0.0.1'], ['::', '0.0.0.0']])
   const setting = 'node.default_listener_address = "192.0.2.1"'
-  assert.deepEqual(inBoth(hostsOfPort, setting), [['192.0.2.1'], ['192.0.2.1']])
+  assert.deepEqual(inBoth(listPortHosts, setting), [['192.0.2.1'], ['192.0.2.1']])
 })
 
 test('a source of access rules that fails denies when hardened, and is ignored when legacy', () => {
@@ -59,7 +63,7 @@ test('actions that no rule matches are denied when hardened and rules exist, and
 test('without a password the first start generates one when hardened, and uses the well-known one when legacy', async () => {
   for (const profile of profiles) {
     const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => {} })
-    const own = configuredAccountOf(configOf(profile), records)
+    const own = resolveConfiguredAccount(configOf(profile), records)
     const made = await generateAdminPassword(own, records, new PasswordHasher())
     if (profile === 'legacy') assert.deepEqual([own.password, made], ['public', undefined])
     else assert.match(made?.password ?? '', /^[\w-]{24}$/)
@@ -68,7 +72,7 @@ test('without a password the first start generates one when hardened, and uses t
 
 test('a well-known password causes a warning or is refused when hardened, and is accepted when legacy', () => {
   const text = 'http_server.password = public'
-  const dangers = inBoth((config) => [passwordRisk(config, true), passwordRisk(config, false)], text)
+  const dangers = inBoth((config) => [findPasswordRisk(config, true), findPasswordRisk(config, false)], text)
   const [[here, beyond], ofLegacy] = dangers
   assert.ok(here !== undefined && 'warning' in here)
   assert.ok(beyond !== undefined && 'problem' in beyond)

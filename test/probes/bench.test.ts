@@ -13,17 +13,17 @@ import { Authority } from '../transports/certificates.ts'
 
 test('percentiles are within 3 % of what was measured', () => {
   const histogram = new LatencyHistogram()
-  for (let ms = 1; ms <= 1_000; ms += 1) histogram.note(ms)
+  for (let ms = 1; ms <= 1_000; ms += 1) histogram.recordLatency(ms)
   for (const [share, expected] of [
     [0.5, 500],
     [0.95, 950],
     [0.99, 990],
   ] as const) {
-    const found = histogram.percentileMs(share)
+    const found = histogram.computePercentileMs(share)
     assert.ok(Math.abs(found - expected) <= expected * 0.03, `${share}: ${found}`)
   }
   assert.equal(histogram.maxMs, 1_000)
-  assert.equal(new LatencyHistogram().percentileMs(0.99), 0)
+  assert.equal(new LatencyHistogram().computePercentileMs(0.99), 0)
 })
 
 const configuredBroker = shareConfigurableBroker(['node.shards=1'])

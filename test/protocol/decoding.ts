@@ -91,7 +91,7 @@ export function encode(packet: PlainPacket, version: ProtocolVersion): Buffer {
 function encodePublish(packet: PlainPublish, version: ProtocolVersion): Buffer {
   const { topicAlias, subscriptionIdentifiers, ...properties } = packet.properties ?? {}
   const fields = {
-    topic: topics.named((packet.topic === '' ? 'left/out' : packet.topic) as TopicName),
+    topic: topics.internName((packet.topic === '' ? 'left/out' : packet.topic) as TopicName),
     topicIsOmitted: packet.topic === '',
     topicAlias: topicAlias ?? 0,
     qos: packet.qos,

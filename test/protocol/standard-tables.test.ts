@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ProtocolError, returnCodeFor, type ProtocolVersion, type Role } from '../../src/protocol/index.ts'
+import { ProtocolError, toReturnCode, type ProtocolVersion, type Role } from '../../src/protocol/index.ts'
 import { bytes, frame } from './bytes.ts'
 import { decoderFor, drain, freshDecoder } from './decoding.ts'
 
@@ -151,7 +151,7 @@ describe('the reason codes of 5.0 are mapped to the six return codes of CONNACK 
   test('to the corresponding code if there is one, otherwise to "server unavailable"', () => {
     const like: Record<number, number> = { 0: 0, 0x84: 1, 0x85: 2, 0x86: 4, 0x8c: 4, 0x87: 5, 0x8a: 5 }
     for (const code of [0, 0x80, 0x81, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8c, 0x97, 0x9f] as const) {
-      assert.equal(returnCodeFor(code), like[code] ?? 3, `0x${code.toString(16)}`)
+      assert.equal(toReturnCode(code), like[code] ?? 3, `0x${code.toString(16)}`)
     }
   })
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
-  bareFilter,
+  removeFilterPrefix,
   countLevels,
   hasWildcard,
   matchesFilter,
@@ -107,7 +107,7 @@ describe('an exclusive filter', () => {
     assert.equal(splitExclusiveFilter('$exclusive/a/#' as TopicFilter), 'a/#')
     assert.equal(splitExclusiveFilter('a/$exclusive/b' as TopicFilter), undefined)
     assert.deepEqual(
-      ['$exclusive/a', '$share/g/a', 'a'].map((filter) => bareFilter(filter as TopicFilter)),
+      ['$exclusive/a', '$share/g/a', 'a'].map((filter) => removeFilterPrefix(filter as TopicFilter)),
       ['a', 'a', 'a'],
     )
   })

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { asTopicPart, fillTopicTemplate } from '../../src/protocol/index.ts'
+import { toTopicPart, fillTopicTemplate } from '../../src/protocol/index.ts'
 
 /** Values with which a client would reach other topics, for every feature that inserts them. */
 export const hostileValues = [
@@ -13,7 +13,7 @@ export const hostileValues = [
 
 test('values that are more than a part of one level are not inserted', () => {
   for (const value of hostileValues) {
-    assert.equal(asTopicPart(value), undefined, JSON.stringify(value))
+    assert.equal(toTopicPart(value), undefined, JSON.stringify(value))
     for (const template of ['for/${clientid}', '${clientid}/x', 'a${clientid}b', '$share/g/${clientid}/#'])
       assert.equal(fillTopicTemplate(template, { clientid: value }), undefined, JSON.stringify([template, value]))
   }

@@ -12,7 +12,7 @@ describe('a topic table', () => {
     const table = new TopicTable(100)
     const topic = intern(table, 'grüße/🐦')
     assert.equal(intern(table, 'grüße/🐦'), topic)
-    assert.equal(table.named('grüße/🐦' as TopicName), topic)
+    assert.equal(table.internName('grüße/🐦' as TopicName), topic)
     assert.equal(topic.name, 'grüße/🐦')
     assert.deepEqual(topic.bytes, Buffer.from('grüße/🐦'))
     assert.equal(topic.levels, 2)
@@ -36,7 +36,7 @@ describe('a topic table', () => {
 
   test('refers to no other memory than its own bytes, wherever the topic came from', () => {
     const table = new TopicTable(10)
-    for (const topic of [intern(table, 'by/bytes'), table.named('by/name' as TopicName)])
+    for (const topic of [intern(table, 'by/bytes'), table.internName('by/name' as TopicName)])
       assert.equal(topic.bytes.buffer.byteLength, topic.bytes.length, topic.name)
   })
 
@@ -61,13 +61,13 @@ describe('a topic table', () => {
     const table = new TopicTable(4)
     const before = intern(table, 'a/b')
     for (const name of ['1', '2']) intern(table, name)
-    assert.equal(table.named('a/b' as TopicName), before)
+    assert.equal(table.internName('a/b' as TopicName), before)
   })
 
   test('does not grow when the same name is requested repeatedly', () => {
     const table = new TopicTable(100)
     const other = intern(table, 'other')
-    for (let count = 0; count < 5_000; count++) table.named(`twenty-four ${count % 2} bytes long` as TopicName)
+    for (let count = 0; count < 5_000; count++) table.internName(`twenty-four ${count % 2} bytes long` as TopicName)
     assert.equal(intern(table, 'other'), other)
   })
 

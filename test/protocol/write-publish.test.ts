@@ -20,7 +20,7 @@ import { bytes } from './bytes.ts'
 import { decoderFor, drain, encode, smallConnect, topics, type PlainPublish } from './decoding.ts'
 
 const plain: PublishFields = {
-  topic: topics.named('a/b' as TopicName),
+  topic: topics.internName('a/b' as TopicName),
   topicIsOmitted: false,
   topicAlias: 0,
   qos: 0,
@@ -105,7 +105,7 @@ describe('a PUBLISH is written', () => {
     for (const size of [0, 1, 47, 48, 49, 127, 16_384, 2_097_152]) {
       const payload = Buffer.alloc(size, 'x')
       const name = 't'.repeat(Math.max(1, Math.min(size, 65_535))) as TopicName
-      const fields = { ...plain, topic: topics.named(name), chunk: payload, payloadStart: 0, payloadEnd: size }
+      const fields = { ...plain, topic: topics.internName(name), chunk: payload, payloadStart: 0, payloadEnd: size }
       const decoder = decoderFor(5, 'client', { maxPacketBytes: 10_000_000 })
       decoder.push(write(fields, 5))
       const [packet] = drain(decoder) as PlainPublish[]

@@ -168,12 +168,12 @@ function remaining(budget: Budget): number {
 
 function canStep(budget: Budget, count: number): boolean {
   try {
-    budget.step(count)
+    budget.countSteps(count)
     return true
   } catch (error) {
     assert.ok(error instanceof RuleError)
     return false
   } finally {
-    budget.step(-count)
+    budget.countSteps(-count)
   }
 }

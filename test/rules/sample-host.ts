@@ -47,9 +47,9 @@ export function sampleHost(changes: Partial<HostFunctions> = {}): HostFunctions 
         throw new RuleError(`decompression failed: ${String(error)}`)
       }
     },
-    schema: (name) => new SchemaRegistry(sampleSchemas).find(name),
-    environmentVariable: (name) => (name === 'EMQXVAR_SITE' ? 'hall 3' : undefined),
-    storedValue: (area, key) => stored.get(`${area} ${key}`),
+    findSchema: (name) => new SchemaRegistry(sampleSchemas).find(name),
+    readEnvironmentVariable: (name) => (name === 'EMQXVAR_SITE' ? 'hall 3' : undefined),
+    readStoredValue: (area, key) => stored.get(`${area} ${key}`),
     storeValue: (area, key, value) => {
       const previous = stored.get(`${area} ${key}`)
       stored.set(`${area} ${key}`, value)

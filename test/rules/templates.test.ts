@@ -61,7 +61,7 @@ test('E4 for SQL sinks a placeholder is a bound value, and a missing one is unde
     template.parts.map((part) => (typeof part === 'string' ? part : part.text)),
     ['INSERT INTO t VALUES (', '${a.b}', ', ', '${missing}', ', ', '${list}', ')'],
   )
-  assert.deepEqual(template.values(data), [1, undefined, [1, { z: 'last' }]])
+  assert.deepEqual(template.resolveValues(data), [1, undefined, [1, { z: 'last' }]])
 })
 
 test('a rendered text has a limit', () => {
@@ -78,7 +78,7 @@ test('values for services are plain JavaScript values', () => {
   )
   const names = ['f', 'half', 'i', 'big', 'list', 'map', 'n', 't', 'missing']
   const template = compileTemplate(names.map((name) => `\${${name}}`).join(''))
-  assert.deepEqual(template.values(data as RuleMap).map(plainValue), [
+  assert.deepEqual(template.resolveValues(data as RuleMap).map(plainValue), [
     0,
     0.5,
     7,

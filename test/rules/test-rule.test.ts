@@ -22,9 +22,9 @@ function countingFields(payload: string): { fields: EventFields; reads: string[]
     reads,
     fields: {
       ...fields,
-      column: (name) => {
+      readColumn: (name) => {
         reads.push(name)
-        return fields.column(name)
+        return fields.readColumn(name)
       },
     },
   }

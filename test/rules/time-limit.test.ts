@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { SchemaRegistry } from '../../src/schemas/index.ts'
-import { ruleHost } from '../../src/actions/rules/rule-host.ts'
+import { createRuleHost } from '../../src/actions/rules/rule-host.ts'
 import { outputOf, valueOf } from './evaluate.ts'
 import { sampleHost } from './sample-host.ts'
 import { threadMs } from './thread-time.ts'
@@ -60,7 +60,7 @@ describe('the work of one evaluation', () => {
 })
 
 test('endless programs end within the limit of steps, in a short time', () => {
-  const host = ruleHost(Date.now, { schemas: new SchemaRegistry(), maxEvaluationMs: 20, jqTimeoutMs: 10_000 })
+  const host = createRuleHost(Date.now, { schemas: new SchemaRegistry(), maxEvaluationMs: 20, jqTimeoutMs: 10_000 })
   const programs = [
     'try last(range(0; 100000000)) catch 1',
     'def f: f; f',

@@ -18,7 +18,7 @@ import { threadMs } from '../rules/thread-time.ts'
 /** A host whose registry has one schema with the name `s`. */
 export function hostWith(type: SchemaType, source: string): HostFunctions {
   const registry = new SchemaRegistry([{ name: 's', type, source }])
-  return sampleHost({ schema: (name) => registry.find(name) })
+  return sampleHost({ findSchema: (name) => registry.find(name) })
 }
 
 /** The value of an expression with the schema `s`, as JSON, or `error: ` with the message. */

@@ -31,7 +31,7 @@ describe('worked examples of docs/SCHEMAS.md', () => {
     const [example] = workedExamples(part.replace(schemaBlock, '').trimEnd())
     test(example.title, () => {
       const registry = new SchemaRegistry(definitions)
-      const host = sampleHost({ schema: (wanted) => registry.find(wanted) })
+      const host = sampleHost({ findSchema: (wanted) => registry.find(wanted) })
       assert.equal(outputOf(example.sql, messageOf(example.message), host), example.result)
       assert.deepEqual(compileRule(example.sql).warnings, [])
     })

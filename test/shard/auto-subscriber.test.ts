@@ -26,14 +26,14 @@ async function filtersOf(
     })),
     {
       log,
-      client: () => view as ClientView,
+      findClient: () => view as ClientView,
       run: (command: Command) => {
         if (command.name === 'subscribe') filters.push(command.filter)
         return Promise.resolve({ done: true, matched: 1 })
       },
     },
   )
-  subscriber.note({
+  subscriber.handleConnected({
     event: 'client-connected',
     clientId: view.clientId,
     connection: { listener: {} } as never,

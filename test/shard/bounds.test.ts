@@ -179,7 +179,7 @@ test('other clients wait for one evaluation of a rule, not for those of all pack
       return 640
     },
     runTriggers: (triggers) => triggers.length,
-    noteLost: () => undefined,
+    recordLost: () => undefined,
   }
   const stage: ShardStage = new ShardStage(context, { ruleHook })
   const filter = parseTopicFilter('flood') ?? assert.fail()
@@ -262,17 +262,17 @@ test('while memory is short, a CONNECT of more than 8 KiB is refused by its fixe
   const stage = new ShardStage(context)
   const longName = 'n'.repeat(60_000)
   for (const level of ['soft', 'hard'] as const) {
-    stage.shard.input({ kind: 'memory-level', level, step: 0 })
+    stage.shard.handleInput({ kind: 'memory-level', level, step: 0 })
     const long = stage.unauthenticated(5)
     // A fixed header with a remaining length of 60,000 and one byte after it.
     long.stream.arrive(Buffer.from([0x10, 0xe0, 0xd4, 0x03, 0x00]))
     await stage.turns()
     assert.ok(long.stream.isEnded, level)
   }
-  stage.shard.input({ kind: 'memory-level', level: 'soft', step: 0 })
+  stage.shard.handleInput({ kind: 'memory-level', level: 'soft', step: 0 })
   const short = await stage.client('s'.repeat(8_000), { version: 5 })
   assert.equal(short.of('connack')[0]?.reasonCode, reasonCodes.success)
-  stage.shard.input({ kind: 'memory-level', level: 'normal', step: 0 })
+  stage.shard.handleInput({ kind: 'memory-level', level: 'normal', step: 0 })
   const welcome = await stage.client(longName, { version: 5 })
   assert.equal(welcome.of('connack')[0]?.reasonCode, reasonCodes.success)
 })

@@ -15,17 +15,17 @@ class OutputDependencies implements ClientOutputDependencies {
   dirty: ClientOutput[] = []
   readonly reader = {
     handleChunk(): void {},
-    noteGathered(): void {},
-    noteSent(): void {},
+    handleBuffered(): void {},
+    handleSent(): void {},
   }
   readonly writer = {
     buffers: new WriteBuffers(),
     encodeRound: 1,
-    noteDirty: (output: ClientOutput): void => void this.dirty.push(output),
-    noteWritten(): void {},
+    scheduleFlush: (output: ClientOutput): void => void this.dirty.push(output),
+    countSentBytes(): void {},
   }
-  noteInputEnded(): void {}
-  noteClosed(): void {}
+  handleInputEnded(): void {}
+  handleClosed(): void {}
 }
 
 class OutputModel {
@@ -250,7 +250,7 @@ test('a turn that writes to very many clients has little more memory than the wr
   const buffers = new WriteBuffers()
   const taken = Array.from({ length: 10_000 }, () => buffers.take(5))
   assert.ok(buffers.takenBytes <= 512 * pooledBytes + 9_488 * 1_024, `${buffers.takenBytes}`)
-  for (const buffer of taken) buffers.giveBack(buffer)
+  for (const buffer of taken) buffers.returnBuffer(buffer)
   assert.equal(buffers.takenBytes, 0)
   assert.equal(buffers.take(5).length, pooledBytes, 'buffers of the common size are reused')
   assert.ok(buffers.take(pooledBytes + 1).length > pooledBytes)
@@ -262,12 +262,12 @@ test('buffers for reuse can be freed, and are allocated again any number of time
     const taken = Array.from({ length: 600 }, () => buffers.take(5))
     const common = taken.filter((buffer) => buffer.length === pooledBytes)
     assert.equal(common.length, 512, `in round ${round}`)
-    for (const buffer of taken.slice(1)) buffers.giveBack(buffer)
+    for (const buffer of taken.slice(1)) buffers.returnBuffer(buffer)
     buffers.forget()
     // A buffer that was in use meanwhile is still one of the 512.
-    buffers.giveBack(taken[0])
+    buffers.returnBuffer(taken[0])
     assert.equal(buffers.take(5), taken[0])
-    buffers.giveBack(taken[0])
+    buffers.returnBuffer(taken[0])
   }
   assert.equal(buffers.takenBytes, 0)
 })

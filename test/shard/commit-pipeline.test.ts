@@ -239,12 +239,12 @@ test('a disk failure that another shard has reported applies here too, without a
   const stage = new ShardStage(context)
   await withOfflineClient(stage)
   const publisher = await stage.client('publisher', { version: 5 })
-  stage.shard.commits.noteTrouble('no space left on device')
+  stage.shard.commits.setTrouble('no space left on device')
   const before = stage.store.attempts.length
   publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
   await stage.turns()
   assert.equal(stage.store.attempts.length, before)
-  stage.shard.commits.noteTrouble(undefined)
+  stage.shard.commits.setTrouble(undefined)
   publisher.publish({ topic: 'kept', payload: 'y', qos: 1, packetId: 2 })
   await stage.turns()
   assert.deepEqual(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, X509Certificate } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { originOf } from '../../src/shard/listeners/connection-origin.ts'
+import { toConnectionOrigin } from '../../src/shard/listeners/connection-origin.ts'
 import type { ShardListener } from '../../src/shard/index.ts'
 import { toPeerCertificate } from '../../lib/certificates/peer-certificate.ts'
 import type { StreamCredentials } from '../../src/transports/index.ts'
@@ -22,13 +22,13 @@ class KnownStream extends FakeStream {
 function namesFrom(subject: CertificateOptions['subject'], fields: Partial<ShardListener>): unknown {
   const { certificate } = authority.issue('device-7', subject === undefined ? {} : { subject })
   const shown = { certificate: toPeerCertificate(new X509Certificate(certificate)), pskIdentity: undefined }
-  const arrival = originOf(new KnownStream(shown), { ...listener, ...fields })
+  const arrival = toConnectionOrigin(new KnownStream(shown), { ...listener, ...fields })
   return [arrival?.username, arrival?.clientId]
 }
 
 describe('the identity from the transport', () => {
   test('is absent for most clients, and has no effect then', () => {
-    assert.equal(originOf(new FakeStream(), { ...listener, peerCertificateAsUsername: 'cn' }), undefined)
+    assert.equal(toConnectionOrigin(new FakeStream(), { ...listener, peerCertificateAsUsername: 'cn' }), undefined)
   })
 
   test('is a name only if the listener is configured so', () => {
@@ -47,7 +47,7 @@ describe('the identity from the transport', () => {
     const made = new X509Certificate(certificate)
     const shown = { certificate: toPeerCertificate(made), pskIdentity: undefined }
     const nameBy = (field: ShardListener['peerCertificateAsUsername']): string | undefined =>
-      originOf(new KnownStream(shown), { ...listener, peerCertificateAsUsername: field })?.username
+      toConnectionOrigin(new KnownStream(shown), { ...listener, peerCertificateAsUsername: field })?.username
     assert.equal(nameBy('dn'), 'CN=device-7,O=Plant')
     assert.equal(nameBy('crt'), made.raw.toString('base64'))
     assert.equal(nameBy('pem'), certificate)
@@ -79,7 +79,7 @@ describe('the identity from the transport', () => {
 
   test('is the identity of a pre-shared key', () => {
     const stream = new KnownStream({ certificate: undefined, pskIdentity: 'plant-7' })
-    const arrival = originOf(stream, { ...listener, peerCertificateAsUsername: 'cn' })
+    const arrival = toConnectionOrigin(stream, { ...listener, peerCertificateAsUsername: 'cn' })
     assert.deepEqual([arrival?.pskIdentity, arrival?.username], ['plant-7', undefined])
   })
 })

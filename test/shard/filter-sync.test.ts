@@ -23,7 +23,7 @@ class SyncedShard {
       core: this.core,
       own,
       shards,
-      count: (areWanted) => {
+      setCounting: (areWanted) => {
         this.core.clientFilters = areWanted ? new ClientFilters(3) : undefined
         this.core.clientFilters?.walk(nobody)
       },
@@ -35,17 +35,20 @@ class SyncedShard {
           else this.wanted.set(filter, qos)
         }
       },
-      guard: (work) => work(),
+      runGuarded: (work) => work(),
     })
   }
 
   subscribe(filter: string, qos: QoS | undefined, before?: QoS): void {
     const session = { clientId: 'c', place: 0 }
-    this.core.clientFilters?.note(session, filter as TopicFilter, { before: optionsOf(before), after: optionsOf(qos) })
+    this.core.clientFilters?.recordChange(session, filter as TopicFilter, {
+      before: optionsOf(before),
+      after: optionsOf(qos),
+    })
   }
 }
 
-function optionsOf(qos: QoS | undefined): Parameters<ClientFilters['note']>[2]['after'] {
+function optionsOf(qos: QoS | undefined): Parameters<ClientFilters['recordChange']>[2]['after'] {
   if (qos === undefined) return undefined
   return { qos, noLocal: false, retainAsPublished: false, retainHandling: 0, raisesTo: 0, identifier: undefined }
 }

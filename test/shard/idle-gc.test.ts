@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IdleGc, threadHeap, trafficIn } from '../../src/shard/runtime/idle-gc.ts'
+import { IdleGc, createThreadHeap, computeTraffic } from '../../src/shard/runtime/idle-gc.ts'
 import { eventually } from '../e2e/eventually.ts'
 import type { CounterName } from '../../src/telemetry/index.ts'
 
@@ -26,10 +26,10 @@ class ModelHeap {
 
   #idleGc(): IdleGc {
     return new IdleGc({
-      heapBytes: () => this.heap * mebibyte,
-      usedBytes: () => this.used * mebibyte,
-      clientBytes: () => this.clients * mebibyte,
-      traffic: () => this.traffic,
+      readHeapBytes: () => this.heap * mebibyte,
+      readUsedBytes: () => this.used * mebibyte,
+      readClientBytes: () => this.clients * mebibyte,
+      readTraffic: () => this.traffic,
       nowMs: () => this.now,
       forget: () => {
         this.done.push('forget')
@@ -232,7 +232,7 @@ test('a heap that has hardly grown is not collected', () => {
 })
 
 test('buffers outside the heap count like the heap', () => {
-  const { heapBytes, release } = threadHeap()
+  const { readHeapBytes: heapBytes, release } = createThreadHeap()
   // Garbage of other tests that is collected meanwhile would hide the growth.
   release()
   const before = heapBytes()
@@ -249,13 +249,13 @@ test('traffic is the number of messages in both directions, and their KiB', () =
     packetsSent: 9,
   }
   assert.equal(
-    trafficIn((name) => counts[name] ?? 0),
+    computeTraffic((name) => counts[name] ?? 0),
     10,
   )
 })
 
 test('the pages of the heap of a thread are returned to the system', () => {
-  const { heapBytes, usedBytes, collect, release } = threadHeap()
+  const { readHeapBytes: heapBytes, readUsedBytes: usedBytes, collect, release } = createThreadHeap()
   let rubbish: unknown[] = Array.from({ length: 3_000_000 }, (_, index) => ({ index }))
   assert.equal(rubbish.length, 3_000_000)
   const full = { heap: heapBytes(), used: usedBytes(), resident: process.memoryUsage.rss() }
@@ -293,16 +293,16 @@ test('while memory is short and a collection is fast, pages are returned each ti
 })
 
 test('collections of the young generation free buffers of packets', async () => {
-  const heap = threadHeap()
+  const heap = createThreadHeap()
   // Garbage of earlier tests could be freed meanwhile.
   heap.collectYoung()
   let packets = Array.from({ length: 400 }, () => Buffer.allocUnsafeSlow(65_536))
-  const full = heap.heapBytes()
+  const full = heap.readHeapBytes()
   assert.equal(packets.length, 400)
   packets = []
   // Another thread frees them, and the next collection counts that.
   await eventually(() => {
     heap.collectYoung()
-    assert.ok(heap.heapBytes() < full - 10 * mebibyte)
+    assert.ok(heap.readHeapBytes() < full - 10 * mebibyte)
   })
 })

@@ -17,7 +17,7 @@ function createGuard() {
   const guard = new LibraryGuard({
     log: { debug: line, info: line, warn: line, error: line },
     monotonicMs: () => world.nowMs,
-    noteFailure: () => void world.failures++,
+    countFailure: () => void world.failures++,
     restartUsers: (library, why, delayMs) => void world.restarts.push([library, why, delayMs]),
   })
   return { world, guard }

@@ -41,7 +41,7 @@ class ListenerStage {
       host,
       port,
       close: async () => this.#note(`close ${number}`),
-      released: async () => this.#note(`released ${number}`),
+      waitUntilReleased: async () => this.#note(`released ${number}`),
       reload: async () => {},
       prepare: (changed) => ({
         apply: () => this.#note(`apply ${number} ${changed.maxConnections}`),
@@ -61,13 +61,13 @@ test('new listeners are opened before the change is in force, and removed ones a
   stage.takeHappened()
   const difference = { opened: [listener(3)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }
   await stage.set.apply('learn', difference)
-  assert.equal(stage.set.byNumber(3)?.name, 'l3', 'other shards may pass on its clients from here on')
+  assert.equal(stage.set.findListener(3)?.name, 'l3', 'other shards may pass on its clients from here on')
   assert.equal(await stage.set.apply('open', difference), undefined)
   assert.deepEqual(stage.takeHappened(), ['open 3'])
   assert.equal(await stage.set.apply('settle', difference), undefined)
   assert.deepEqual(stage.takeHappened(), ['apply 1 5', 'close 2', 'away 2', 'released 2'])
-  assert.equal(stage.set.byNumber(2), undefined)
-  assert.equal(stage.set.byNumber(1)?.maxConnections, 5)
+  assert.equal(stage.set.findListener(2), undefined)
+  assert.equal(stage.set.findListener(1)?.maxConnections, 5)
 })
 
 test('a listener that cannot be opened is reported, and an abandoned change has no effect', async () => {
@@ -81,8 +81,8 @@ test('a listener that cannot be opened is reported, and an abandoned change has 
   assert.match((await stage.set.apply('open', difference)) ?? '', /port 1004 is taken/)
   await stage.set.apply('abandon', difference)
   assert.deepEqual(stage.takeHappened(), ['open 3', 'close 3', 'away 3 4', 'released 3'])
-  assert.equal(stage.set.byNumber(3), undefined)
-  assert.equal(stage.set.byNumber(1)?.maxConnections, undefined)
+  assert.equal(stage.set.findListener(3), undefined)
+  assert.equal(stage.set.findListener(1)?.maxConnections, undefined)
 })
 
 test('listeners that were opened for an abandoned change are closed', async () => {
@@ -125,7 +125,7 @@ test('a shard that has not opened its listeners opens the remaining ones after t
   assert.deepEqual(stage.takeHappened(), [])
   await stage.set.openAll()
   assert.deepEqual(stage.takeHappened(), ['open 1', 'open 3'])
-  assert.equal(stage.set.byNumber(1)?.maxConnections, 5)
+  assert.equal(stage.set.findListener(1)?.maxConnections, 5)
 })
 
 test('a listener that cannot be reopened delays no other, and opens when it can', async () => {
@@ -143,7 +143,7 @@ test('a listener that cannot be reopened delays no other, and opens when it can'
   stage.taken.clear()
   await stage.set.reload()
   assert.deepEqual(stage.takeHappened(), ['open 1', 'over listener-closed:tcp:l1'])
-  assert.equal(stage.set.byNumber(1)?.maxConnections, 5)
+  assert.equal(stage.set.findListener(1)?.maxConnections, 5)
 })
 
 test('a listener that failed to open is not reported when it is removed, and not opened when it is disabled', async () => {
@@ -166,7 +166,7 @@ test('a shard opens its own listeners and knows those of other shards', async ()
   const difference = { ...nothing, opened: [listener(3, { kind: 'quic', onlyOnShard: 1 })] }
   for (const step of ['learn', 'open', 'settle'] as const) await stage.set.apply(step, difference)
   assert.deepEqual(stage.takeHappened(), ['open 2', 'away '])
-  assert.equal(stage.set.byNumber(3)?.name, 'l3')
+  assert.equal(stage.set.findListener(3)?.name, 'l3')
   assert.deepEqual(
     stage.set.open.map(({ name }) => name),
     ['l2'],

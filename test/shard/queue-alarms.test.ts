@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NearlyFullSession } from '../../src/core/index.ts'
 import { QueueAlarms } from '../../src/shard/observe/queue-alarms.ts'
-import { noteCount } from '../../src/core/queues/persistent-queue.ts'
+import { recordCount } from '../../src/core/queues/persistent-queue.ts'
 import type { PersistentQueue, Session } from '../../src/core/state/sessions/session.ts'
 import { defaultCoreSettings } from '../core/default-settings.ts'
 import { World } from '../simulator/world.ts'
@@ -18,8 +18,8 @@ test('a session from 80 % of the limit on has an alarm with the time since its c
   offlineClient.disconnect()
   const active = new Map<string, string>()
   const alarms = new QueueAlarms({
-    listNearlyFull: (max): readonly NearlyFullSession[] => world.view.nearlyFullSessions(max),
-    nowMs: () => (world.view.nearlyFullSessions(1)[0]?.lastSeenAtMs ?? 0) + 76 * hourMs,
+    listNearlyFull: (max): readonly NearlyFullSession[] => world.view.listNearlyFullSessions(max),
+    nowMs: () => (world.view.listNearlyFullSessions(1)[0]?.lastSeenAtMs ?? 0) + 76 * hourMs,
     raiseAlarm: (name, message) => void active.set(name, message),
     endAlarm: (name) => void active.delete(name),
   })
@@ -37,7 +37,7 @@ test('a session from 80 % of the limit on has an alarm with the time since its c
   publish(5)
   assert.match(active.get('session-queue:device-7') ?? '', /has 1\d stored messages, 1\d\d %/)
   world.restart('kill')
-  assert.equal(world.view.nearlyFullSessions(1).length, 1, 'known after a restart')
+  assert.equal(world.view.listNearlyFullSessions(1).length, 1, 'known after a restart')
   offlineClient.connect()
   world.settle()
   alarms.check()
@@ -49,7 +49,7 @@ function countAfterRestore(clientId: string): number {
   const sessions = { nearlyFull: new Set(), full: new Set() }
   const state = { settings: { ...defaultCoreSettings, maxStoredMessages: 50 }, sessions }
   const stored = { count: 50 } as PersistentQueue
-  noteCount(state as unknown as Parameters<typeof noteCount>[0], { clientId, stored } as Session, stored)
+  recordCount(state as unknown as Parameters<typeof recordCount>[0], { clientId, stored } as Session, stored)
   return sessions.nearlyFull.size
 }
 

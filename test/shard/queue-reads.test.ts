@@ -66,8 +66,8 @@ class Stage {
         assert.equal(records.length, 1)
         this.completed.push(requestId)
       },
-      noteFailure: assert.fail,
-      noteRecovery: assert.fail,
+      onFailure: assert.fail,
+      onRecovery: assert.fail,
       fail: (error) => {
         throw error
       },

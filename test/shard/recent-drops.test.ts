@@ -19,7 +19,7 @@ function note(drops: RecentDrops, atMs: number, topic: string, from: { reason?: 
     payloadStart: 0,
     payloadEnd: 0,
   })
-  drops.note({ event: 'message-dropped', clientId: 'reader', message, reason: from.reason ?? 'queue-full' }, atMs)
+  drops.record({ event: 'message-dropped', clientId: 'reader', message, reason: from.reason ?? 'queue-full' }, atMs)
 }
 
 function topicsOf(drops: RecentDrops, query: Partial<DroppedQuery> = {}, limit = 1_000): string[] {

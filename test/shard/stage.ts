@@ -79,7 +79,7 @@ export class ShardStage {
     }
     this.shard = new Shard({
       identity: 'stage',
-      ruleHook: options.ruleHook ?? { run: () => 0, runTriggers: (triggers) => triggers.length, noteLost: () => {} },
+      ruleHook: options.ruleHook ?? { run: () => 0, runTriggers: (triggers) => triggers.length, recordLost: () => {} },
       start: {
         shardNumber: 0,
         dataDirectory: '/nowhere',
@@ -96,13 +96,13 @@ export class ShardStage {
         logLevel: 'debug',
         ...options.start,
       },
-      listenerOf: (number) => (number === listener.number ? listener : undefined),
+      findListener: (number) => (number === listener.number ? listener : undefined),
       acceptGatewayStream: () => false,
       store: this.store,
       clock: this.clock,
       counters: this.#counters,
       log: this.#log(),
-      noteFirstMessage: () => this.firstMessages++,
+      onFirstMessage: () => this.firstMessages++,
       raiseAlarm: (_, message) => this.alarms.push(message),
       endAlarm: (_, message) => this.alarms.push(message),
       fail: (error) => {
@@ -115,7 +115,7 @@ export class ShardStage {
   static async restored(context: TestContext, options: StageOptions): Promise<ShardStage> {
     const stage = new ShardStage(context, options)
     await restoreBroker(stage.store, stage.shard.core, { nowMs: stage.clock.nowMs(), mark: undefined })
-    stage.shard.input({ kind: 'tick' })
+    stage.shard.handleInput({ kind: 'tick' })
     await stage.turns()
     return stage
   }

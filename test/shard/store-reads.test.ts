@@ -84,8 +84,8 @@ class Stage {
     store.readQueue = (range) => this.#failing(readQueue(range))
     this.reads = new StoreReads(store, {
       respond: (result) => void this.results.set(result.requestId, 'message' in result ? result.message : undefined),
-      noteFailure: (text) => void this.failures.push(text),
-      noteRecovery: () => void this.recoveries++,
+      onFailure: (text) => void this.failures.push(text),
+      onRecovery: () => void this.recoveries++,
       fail: (error) => {
         throw error
       },

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type StoredValue, prefixOf, readValues } from '../../src/shard/gateways/stored-names.ts'
+import { type StoredValue, toNamePrefix, readValues } from '../../src/shard/gateways/stored-names.ts'
 
 type Named = Parameters<typeof readValues>[0]
 
@@ -45,7 +45,7 @@ const asleep = (secure?: object): string => JSON.stringify({ peer: { address: '1
 
 test('[F1] values of listeners of one name and another kind have other names', () => {
   const names = (['mqttsn', 'lwm2m'] as const).flatMap((type) =>
-    (['udp', 'dtls'] as const).flatMap((kind) => ['a', 'a/b'].map((name) => prefixOf(named(kind, type, name)))),
+    (['udp', 'dtls'] as const).flatMap((kind) => ['a', 'a/b'].map((name) => toNamePrefix(named(kind, type, name)))),
   )
   assert.equal(new Set(names).size, names.length)
 })
@@ -93,8 +93,8 @@ test('[F1] a listener without another of its name gets all values without a kind
 test('[F1] a value of this version replaces one of an earlier version', async () => {
   const disk = new Disk([
     ['gateway/mqttsn/default/plain\0s', asleep()],
-    [`${prefixOf(udp)}plain\0s`, asleep({ is: 'new' })],
+    [`${toNamePrefix(udp)}plain\0s`, asleep({ is: 'new' })],
   ])
   assert.deepEqual(await disk.open(udp, [udp]), { 'plain\0s': asleep({ is: 'new' }) })
-  assert.deepEqual([...disk.values], [[`${prefixOf(udp)}plain\0s`, asleep({ is: 'new' })]])
+  assert.deepEqual([...disk.values], [[`${toNamePrefix(udp)}plain\0s`, asleep({ is: 'new' })]])
 })

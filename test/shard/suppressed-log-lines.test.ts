@@ -23,7 +23,7 @@ test('the first dropped message is logged at once, and the others at the end of 
   const drop = (times: number): void => {
     for (let time = 0; time < times; time++) {
       dropped += 1
-      drops.note({
+      drops.record({
         event: 'message-dropped',
         clientId: 'a',
         message: { topic: { name: 'b' } } as never,
@@ -46,7 +46,7 @@ test('the first refused connection is logged at once, and the others after ten s
   const { log, counts } = writtenLog()
   const refusals = new RefusalLog(log)
   for (let time = 0; time < 50; time++)
-    refusals.note({ listener: 'tcp:default', reason: 'broker-full', why: undefined })
+    refusals.record({ listener: 'tcp:default', reason: 'broker-full', why: undefined })
   t.mock.timers.tick(10_000)
   t.mock.timers.tick(10_000)
   assert.deepEqual(counts(), [1, 49])
@@ -62,13 +62,13 @@ test('an alarm about a repeated event is raised once a minute, and ends after a 
     },
     { name: 'connections', endText: 'over' },
   )
-  for (let time = 0; time < 3; time++) alarm.note('full')
+  for (let time = 0; time < 3; time++) alarm.record('full')
   assert.deepEqual(alarms, ['connections: full'])
   t.mock.timers.tick(60_000)
   assert.deepEqual(alarms, ['connections: full', 'connections: full'])
   t.mock.timers.tick(60_000)
   assert.deepEqual(alarms.slice(2), ['connections: over'])
-  alarm.note('full again')
+  alarm.record('full again')
   assert.deepEqual(alarms.slice(3), ['connections: full again'])
 })
 
@@ -82,7 +82,7 @@ test('the first refused packet is logged at once with its reason, and the others
     for (let time = 0; time < times; time++) {
       refused += 1
       const event = { event: 'packet-refused', packet: 'PUBLISH', cause: 'not-authorized', reason: 0x87 } as const
-      refusals.note({ ...event, clientId: 'plant\0me', topic, text: 'not allowed to publish' })
+      refusals.record({ ...event, clientId: 'plant\0me', topic, text: 'not allowed to publish' })
     }
   }
   refuse(1, 'a')

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseTopicName } from '../../src/protocol/index.ts'
-import { topicLevelOf } from '../../src/shard/observe/topic-level.ts'
+import { toTopicLevel } from '../../src/shard/observe/topic-level.ts'
 import { fc } from '../properties.ts'
 
 const maxBytes = 200
@@ -16,7 +16,7 @@ test('exactly the characters that one level cannot have are escaped', () => {
     ['a\0b', 'a%00b'],
     ['100% $SYS bär', '100% $SYS bär'],
   ] as const)
-    assert.equal(topicLevelOf(clientId, maxBytes), level)
+    assert.equal(toTopicLevel(clientId, maxBytes), level)
 })
 
 test('an escaped client ID differs from every other client ID', () => {
@@ -25,16 +25,16 @@ test('an escaped client ID differs from every other client ID', () => {
     ['a%2Fb', 'a%252Fb'],
     ['a%', 'a%25'],
   ] as const)
-    assert.notEqual(topicLevelOf(one, maxBytes), topicLevelOf(other, maxBytes))
+    assert.notEqual(toTopicLevel(one, maxBytes), toTopicLevel(other, maxBytes))
 })
 
 test('a client ID that is too long is shortened, and stays different from others with the same start', () => {
   const long = 'ä'.repeat(30_000)
-  const level = topicLevelOf(long, maxBytes)
+  const level = toTopicLevel(long, maxBytes)
   assert.ok(Buffer.byteLength(level) <= maxBytes)
   assert.match(level, /^ä+%-[0-9a-f]{64}$/)
-  assert.notEqual(topicLevelOf(`${long}x`, maxBytes), level)
-  assert.notEqual(topicLevelOf(level, maxBytes), level)
+  assert.notEqual(toTopicLevel(`${long}x`, maxBytes), level)
+  assert.notEqual(toTopicLevel(level, maxBytes), level)
 })
 
 test('any two client IDs have two different levels', () => {
@@ -42,7 +42,7 @@ test('any two client IDs have two different levels', () => {
   const clientId = fc.array(part, { minLength: 1, maxLength: 80 }).map((parts) => parts.join(''))
   fc.assert(
     fc.property(clientId, clientId, (one, other) => {
-      const levels = [one, other].map((id) => topicLevelOf(id, 80))
+      const levels = [one, other].map((id) => toTopicLevel(id, 80))
       for (const level of levels) {
         assert.ok(parseTopicName(`$SYS/${level}/x`) !== undefined)
         assert.ok(!level.includes('/') && Buffer.byteLength(level) <= 80)

@@ -8,7 +8,7 @@
 
 import assert from 'node:assert/strict'
 import { ActionDelivery } from '../../src/actions/delivery/action-delivery.ts'
-import { actionClientId, shardOf, spoolProperties, type RuleHook } from '../../src/core/index.ts'
+import { actionClientId, computeOwnerShard, spoolProperties, type RuleHook } from '../../src/core/index.ts'
 import { type Sink, type ActionEntry, type WriteOutcome } from '../../src/sinks/index.ts'
 import { RuleRunner } from '../../src/actions/rules/rule-runner.ts'
 import { LinkStream } from '../bridges/link-stream.ts'
@@ -182,7 +182,7 @@ class ScenarioRun {
   #actionQueueOf(own: number): string {
     for (let salt = 0; ; salt++) {
       const clientId = actionClientId(action, `q${salt}`)
-      if (shardOf(clientId, this.#options.shards) === own) return clientId
+      if (computeOwnerShard(clientId, this.#options.shards) === own) return clientId
     }
   }
 
@@ -191,11 +191,11 @@ class ScenarioRun {
       ...sinklessRules,
       host: sampleHost(),
       nodeName: 'godwit@test',
-      publisher: () => undefined,
+      findPublisher: () => undefined,
       setRules: (rules, triggers) => this.#world.host.shards[own]?.handle({ kind: 'rules', rules, triggers }),
       sinks: {
         ...sinklessRules.sinks,
-        actionQueueOf: () => this.#actionQueueOf(own),
+        findActionQueue: () => this.#actionQueueOf(own),
         store: (_, { output, actions }) => {
           const publication = { topic: '$action', qos: 1, retain: false, properties: undefined } as const
           const payload = output['payload']
@@ -225,7 +225,7 @@ class ScenarioRun {
           const planned: PlannedEvent = stage.after(delayMs, guarded(work))
           return { cancel: () => stage.cancel(planned) }
         },
-        keyOf: () => 'all',
+        findOrderKey: () => 'all',
         queue: {
           clientId: this.#actionQueueOf(own),
           userProperties: spoolProperties({ maxMessages: maxBuffered, dropsNewest: false, dropsOldest: false }),
@@ -233,9 +233,9 @@ class ScenarioRun {
           later: (work) => void stage.after(0, guarded(work)),
         },
         storeDeadLetter: () => stage.fail('the service of this scenario refuses nothing'),
-        noteOutcome: () => undefined,
-        noteState: () => undefined,
-        noteReady: () => void this.#ready++,
+        recordOutcome: () => undefined,
+        onStateChange: () => undefined,
+        onReady: () => void this.#ready++,
       },
     )
   }

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import {
-  shardOf,
+  computeOwnerShard,
   type BrokerCore,
   type BrokerEvent,
   type AuthenticationResult,
@@ -117,7 +117,7 @@ export class BrokerHost implements ShardDependencies {
 
   /** The core that owns the session of the client; without a client, the core of the first shard. */
   coreOf(clientId = ''): BrokerCore {
-    return this.shards[clientId === '' ? 0 : shardOf(clientId, this.shards.length)].core
+    return this.shards[clientId === '' ? 0 : computeOwnerShard(clientId, this.shards.length)].core
   }
 
   /** All shards run and are linked. */
@@ -127,7 +127,7 @@ export class BrokerHost implements ShardDependencies {
 
   /** The shard of this client runs and responds, whatever it knows of its peers. */
   isServing(clientId: string): boolean {
-    return !this.isStopping && this.shards[shardOf(clientId, this.shards.length)].isRunning
+    return !this.isStopping && this.shards[computeOwnerShard(clientId, this.shards.length)].isRunning
   }
 
   /** The clock of the broker: steady, and never before the time that the previous process stored. */
@@ -160,7 +160,7 @@ export class BrokerHost implements ShardDependencies {
   killShard(own: number): Eventually<void> {
     const shard = this.shards[own]
     if (!shard.isRunning || this.isStopping) return undefined
-    const isOfShard = (clientId: string): boolean => shardOf(clientId, this.shards.length) === own
+    const isOfShard = (clientId: string): boolean => computeOwnerShard(clientId, this.shards.length) === own
     this.stage.record(shard.name, () => 'dies')
     this.shardDiedAtMs = this.stage.nowMs
     this.watch.wills.crashed(isOfShard)
@@ -184,7 +184,7 @@ export class BrokerHost implements ShardDependencies {
     return whenReady(this.disks[own].readAgain(), (found) => {
       if (!this.isRunning || this.isStopping || shard.isRunning) return
       shard.start(found)
-      this.watch.wills.restarted((clientId) => shardOf(clientId, this.shards.length) === own)
+      this.watch.wills.restarted((clientId) => computeOwnerShard(clientId, this.shards.length) === own)
       for (const other of this.shards) if (other !== shard && other.isRunning) this.connect(shard, other)
     })
   }
@@ -228,7 +228,7 @@ export class BrokerHost implements ShardDependencies {
     if (input.kind === 'command') {
       const { command } = input
       assert('clientId' in command, 'it is for a shard and not for a client')
-      this.shards[shardOf(command.clientId, this.shards.length)].handle(input)
+      this.shards[computeOwnerShard(command.clientId, this.shards.length)].handle(input)
       return
     }
     for (const shard of this.shards) if (shard.isRunning) shard.handle(input)
@@ -237,7 +237,7 @@ export class BrokerHost implements ShardDependencies {
   relay(stream: BrokerStream, connect: ConnectPacket): void {
     const clientId = stream.connection.origin?.clientId ?? connect.clientId
     const from = stream.shard
-    const home = this.shards[shardOf(clientId, this.shards.length)]
+    const home = this.shards[computeOwnerShard(clientId, this.shards.length)]
     stream.shard = undefined
     from?.streams.delete(stream)
     from?.handle({ kind: 'connection-closed', connection: stream.connection })

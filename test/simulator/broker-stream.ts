@@ -2,7 +2,7 @@
 // one socket.
 
 import type { ConnectionOrigin, ListenerTraits, SendList } from '../../src/core/index.ts'
-import { Connection, headBits, never, remainingSeconds, sendKinds } from '../../src/core/index.ts'
+import { Connection, headBits, never, computeRemainingSeconds, sendKinds } from '../../src/core/index.ts'
 import {
   measurePacket,
   measurePublish,
@@ -171,7 +171,7 @@ function writePublishAt(
     packetId: headBits.packetId(head),
     properties: message.properties,
     // [MQTT5-3.3.2-6] The remaining expiry interval is sent, not the original one.
-    messageExpiryIntervalSeconds: version < 5 ? undefined : remainingSeconds(message, nowMs),
+    messageExpiryIntervalSeconds: version < 5 ? undefined : computeRemainingSeconds(message, nowMs),
     subscriptionIdentifiers: extra?.subscriptionIdentifiers,
     chunk: message.chunk,
     payloadStart: message.payloadStart,

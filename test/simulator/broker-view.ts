@@ -1,8 +1,8 @@
 // What a broker with several shards reports: details come from the shard that has them, numbers are sums over all shards.
 
 import {
-  ownerOf,
-  shardOf,
+  computeTopicShard,
+  computeOwnerShard,
   type BrokerCore,
   type DropReason,
   type RefusalCause,
@@ -19,11 +19,11 @@ export type WorldView = Pick<
   | 'sessions'
   | 'retainedMessages'
   | 'counts'
-  | 'client'
-  | 'clients'
-  | 'subscriptions'
-  | 'retained'
-  | 'nearlyFullSessions'
+  | 'findClient'
+  | 'walkClients'
+  | 'findSubscriptions'
+  | 'findRetained'
+  | 'listNearlyFullSessions'
 > & { readonly memory: Pick<CoreView['memory'], 'get'> }
 
 export function combinedView(views: readonly CoreView[]): WorldView {
@@ -34,7 +34,7 @@ export function combinedView(views: readonly CoreView[]): WorldView {
     get hasMoreWork() {
       return views.some((view) => view.hasMoreWork)
     },
-    nearlyFullSessions: (max) => views.flatMap((view) => view.nearlyFullSessions(max)),
+    listNearlyFullSessions: (max) => views.flatMap((view) => view.listNearlyFullSessions(max)),
     get connections() {
       return sum((view) => view.connections)
     },
@@ -61,12 +61,13 @@ export function combinedView(views: readonly CoreView[]): WorldView {
       }
     },
     memory: { get: (use: MemoryUse) => sum((view) => view.memory.get(use)) },
-    client: (clientId: string) => views[shardOf(clientId, views.length)].client(clientId),
-    *clients() {
-      for (const view of views) yield* view.clients()
+    findClient: (clientId: string) => views[computeOwnerShard(clientId, views.length)].findClient(clientId),
+    *walkClients() {
+      for (const view of views) yield* view.walkClients()
     },
-    subscriptions: (clientId: string) => views[shardOf(clientId, views.length)].subscriptions(clientId),
-    retained: (topic: Topic): ReturnType<CoreView['retained']> =>
-      views[ownerOf(topic.name, views.length)].retained(topic),
+    findSubscriptions: (clientId: string) =>
+      views[computeOwnerShard(clientId, views.length)].findSubscriptions(clientId),
+    findRetained: (topic: Topic): ReturnType<CoreView['findRetained']> =>
+      views[computeTopicShard(topic.name, views.length)].findRetained(topic),
   }
 }

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { takeoverWaitMs } from '../../src/core/connect/takeover-wait.ts'
-import { shardOf } from '../../src/core/index.ts'
+import { computeOwnerShard } from '../../src/core/index.ts'
 import type { Actor } from './scenario-clients.ts'
 import { calmNetwork } from './network.ts'
 import { checkHistory } from './oracles.ts'
@@ -126,7 +126,7 @@ describe('a message that was dropped for a full session', () => {
 
 /** Returns a client ID that belongs to this one of two shards. */
 function idOn(shard: number, name: string): string {
-  for (let number = 1; ; number++) if (shardOf(`${name}-${number}`, 2) === shard) return `${name}-${number}`
+  for (let number = 1; ; number++) if (computeOwnerShard(`${name}-${number}`, 2) === shard) return `${name}-${number}`
 }
 
 /** A full session drops its oldest waiting message, and its shard fails before the drop is durable. */

@@ -1,6 +1,6 @@
 // After the scenario, a new client on each shard subscribes to all retained messages and to the exclusive filters.
 
-import { shardOf } from '../../src/core/index.ts'
+import { computeOwnerShard } from '../../src/core/index.ts'
 import { exclusiveFilters, type Actor } from './scenario-clients.ts'
 import type { ScenarioFeatures } from './scenario-features.ts'
 import type { Client, World } from './world.ts'
@@ -13,7 +13,7 @@ export function placeProbes(world: World): Client[] {
   const probes = new Map<number, Client>()
   for (let number = 1; probes.size < count; number++) {
     const id = `probe-${number}`
-    const shard = shardOf(id, count)
+    const shard = computeOwnerShard(id, count)
     if (!probes.has(shard)) probes.set(shard, world.client(id, { version: 5, cleanStart: true }))
   }
   for (const probe of probes.values()) probe.connect()

@@ -309,7 +309,7 @@ export class RandomScenario {
     const { world } = this
     if (!world.host.isRunning || !world.host.isOpen || !world.disk.isFree) return false
     return this.actors.every(({ client }) => {
-      const view = world.view.client(client.id)
+      const view = world.view.findClient(client.id)
       return (
         client.isConnected &&
         client.unfinished === 0 &&
@@ -324,7 +324,7 @@ export class RandomScenario {
     const { world } = this
     if (!world.host.isOpen) world.stage.fail('not all shards are linked long after the end of all faults')
     for (const { client } of this.actors) {
-      const view = world.view.client(client.id)
+      const view = world.view.findClient(client.id)
       if (!client.isConnected) world.stage.fail(`${client.id} could not reconnect after the end of all faults`)
       if (client.unfinished > 0)
         world.stage.fail(

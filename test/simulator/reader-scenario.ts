@@ -268,7 +268,7 @@ export class ReaderScenario {
   private isQuiet(): boolean {
     const { world, subscribers } = this
     return subscribers.every(({ id, isConnected, unfinished }) => {
-      const view = world.view.client(id)
+      const view = world.view.findClient(id)
       return isConnected && unfinished === 0 && view?.isConnected === true && view.inflight + view.waiting === 0
     })
   }
@@ -282,7 +282,7 @@ export class ReaderScenario {
     }
     if (this.isQuiet()) return
     for (const { id } of this.subscribers) {
-      const view = world.view.client(id)
+      const view = world.view.findClient(id)
       if (view === undefined || !view.isConnected || view.inflight + view.waiting > 0)
         world.stage.fail(`${id} has not received its queue: ${JSON.stringify(view)}`)
     }

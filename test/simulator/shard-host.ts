@@ -8,7 +8,7 @@ import {
   BrokerCore,
   everythingAllowed,
   MemoryAccount,
-  shardOf,
+  computeOwnerShard,
   type Batch,
   type BrokerEvent,
   type Close,
@@ -165,7 +165,7 @@ export class ShardHost {
     )
     this.handle({ kind: 'restore', records: found.records })
     for (const queue of found.queues) {
-      if (shardOf(queue.clientId, shard.count) === shard.own) this.handle({ kind: 'restore-queue', ...queue })
+      if (computeOwnerShard(queue.clientId, shard.count) === shard.own) this.handle({ kind: 'restore-queue', ...queue })
     }
     const payloadReferences = found.payloadReferences.filter(([id]) => id % shard.count === shard.own)
     const half = Math.floor(payloadReferences.length / 2)
@@ -183,22 +183,22 @@ export class ShardHost {
     const core = this.running
     const dependencies: LinkDependencies = {
       topics: this.topics,
-      notePeerMessage: (_, message) => this.handleMessage(peer, message),
-      notePlainMessage: (_, message) => this.handlePlain(peer, message),
-      noteRelayed: () => {
+      onPeerMessage: (_, message) => this.handleMessage(peer, message),
+      onPlainMessage: (_, message) => this.handlePlain(peer, message),
+      onRelayedConnection: () => {
         throw new Error('connections are relayed by the world, not by its links')
       },
-      noteCongested: (_, isCongested) => this.handle({ kind: 'peer-congested', peer, isCongested }),
-      noteInput: (link) => {
+      onCongestionChange: (_, isCongested) => this.handle({ kind: 'peer-congested', peer, isCongested }),
+      onInput: (link) => {
         while (this.running === core && link.readNext());
       },
-      noteDirty: (link) => {
+      onFlushNeeded: (link) => {
         this.dirtyLinks.add(link)
         this.planTurnEnd()
       },
       // The world stops all shards at the same time.
-      noteFinalNotice: () => undefined,
-      noteClosed: (link) => {
+      onFinalNotice: () => undefined,
+      onClosed: (link) => {
         this.links.delete(peer)
         this.dirtyLinks.delete(link)
         this.around.stage.record(this.name, () => `has lost shard ${peer}`)
@@ -321,7 +321,7 @@ export class ShardHost {
   private isOfAnother(stream: BrokerStream, connect: ConnectPacket): boolean {
     const { own, count } = this.place
     const clientId = stream.connection.origin?.clientId ?? connect.clientId
-    return stream.begun !== undefined && count > 1 && clientId !== '' && shardOf(clientId, count) !== own
+    return stream.begun !== undefined && count > 1 && clientId !== '' && computeOwnerShard(clientId, count) !== own
   }
 
   private planTurnEnd(): void {
@@ -403,7 +403,7 @@ export class ShardHost {
   private planDeadline(): void {
     const { core } = this
     const { stage, nowMs } = this.around
-    const atMs = core.view.hasMoreWork ? nowMs : core.nextDeadlineMs()
+    const atMs = core.view.hasMoreWork ? nowMs : core.findNextDeadlineMs()
     const delayMs = atMs - nowMs
     stage.cancel(this.deadline)
     this.deadline = undefined

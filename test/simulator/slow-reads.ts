@@ -235,8 +235,8 @@ export class ShardReads {
         this.pending.delete(requestId)
         if (waiting !== undefined && !this.shardRun.isOver) this.take(waiting, { records, isEnd })
       },
-      noteFailure: () => void reads.failuresReported++,
-      noteRecovery: () => undefined,
+      onFailure: () => void reads.failuresReported++,
+      onRecovery: () => undefined,
       fail: (error) => reads.fail(`the readers failed: ${String(error)}`),
     })
   }
@@ -253,7 +253,7 @@ export class ShardReads {
   }
 
   noteCommitted(batch: number): void {
-    this.loads.noteCommitted(batch)
+    this.loads.handleCommitted(batch)
     this.reads.stage.notePromises()
   }
 

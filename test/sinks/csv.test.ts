@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compileTemplate } from '../../src/rules/index.ts'
 import type { RuleMap } from '../../src/values/index.ts'
-import { csvRenderer } from '../../src/sinks/csv.ts'
+import { createCsvRenderer } from '../../src/sinks/csv.ts'
 import type { CompileTemplate } from '../../src/sinks/sink.ts'
 
 const compile: CompileTemplate = (text) => compileTemplate(text)
 
 function row(template: string, data: RuleMap): string {
-  return csvRenderer(template, compile)(data).toString()
+  return createCsvRenderer(template, compile)(data).toString()
 }
 
 test('RFC 4180: values with separators, quotes and line breaks are quoted, others are not', () => {
@@ -22,6 +22,6 @@ test('missing values and null are empty cells, maps and lists are JSON, and fixe
 })
 
 test('bytes that are not UTF-8 are unchanged and quoted', () => {
-  const row = csvRenderer('${raw},1', compile)({ raw: Uint8Array.of(0xff, 0x22, 0x0a) })
+  const row = createCsvRenderer('${raw},1', compile)({ raw: Uint8Array.of(0xff, 0x22, 0x0a) })
   assert.deepEqual([...row], [0x22, 0xff, 0x22, 0x22, 0x0a, 0x22, 0x2c, 0x31])
 })

@@ -5,11 +5,11 @@ import { test } from 'node:test'
 import { compileSinkTemplate } from '../../src/actions/results/compile-sink-template.ts'
 import { elasticsearchSinkType } from '../../src/sinks/elasticsearch/elasticsearch-sink.ts'
 
-type ElasticAction = Parameters<typeof elasticsearchSinkType.renderer>[0]
+type ElasticAction = Parameters<typeof elasticsearchSinkType.createRenderer>[0]
 
 function placeOf(settings: object): unknown {
   const parameters = { action: 'create', overwrite: true, index: 'readings', doc_as_upsert: false, ...settings }
-  const render = elasticsearchSinkType.renderer(
+  const render = elasticsearchSinkType.createRenderer(
     { parameters } as unknown as ElasticAction,
     compileSinkTemplate,
     () => '{}',

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { runInThisContext } from 'node:vm'
-import { libraryReporter } from '../../src/node/rules/library-reporter.ts'
+import { createLibraryReporter } from '../../src/node/rules/library-reporter.ts'
 import { libraryPackages } from '../../src/sinks/failed-library.ts'
 import { findFailedLibrary } from '../../src/sinks/index.ts'
 
@@ -37,7 +37,7 @@ test('an exception whose frames are all of one client library and of Node.js is 
 
 test('the main thread reports an exception of a client library, and takes any other one as its own', async () => {
   const lines: unknown[] = []
-  const report = libraryReporter({ warn: (event, fields) => void lines.push({ event, ...fields }) })
+  const report = createLibraryReporter({ warn: (event, fields) => void lines.push({ event, ...fields }) })
   assert.equal(report(await catchInTimer(thrower('/app/node_modules/redis/x.js'))), true)
   assert.equal(report(new Error('of the node')), false)
   assert.deepEqual(lines, [{ event: 'library failed', library: 'redis', reason: 'of the library' }])

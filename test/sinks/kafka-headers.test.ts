@@ -14,7 +14,7 @@ function actionWith(parameters: object): KafkaAction {
 }
 
 function headersOf(parameters: object, data: object): readonly (readonly [string, string])[] {
-  const render = kafkaProducerSinkType.renderer(actionWith(parameters), compileSinkTemplate, () => '')
+  const render = kafkaProducerSinkType.createRenderer(actionWith(parameters), compileSinkTemplate, () => '')
   return render(decodeJson(JSON.stringify({ topic: 'a/b', ...data })) as RuleMap).attributes
 }
 
@@ -66,7 +66,7 @@ test('a column of another form is an error of the action', () => {
 })
 
 const problemOf = (kafka_headers: string | undefined) =>
-  kafkaProducerSinkType.problemOfAction(actionWith({ kafka_headers }), compileSinkTemplate)
+  kafkaProducerSinkType.findActionProblem(actionWith({ kafka_headers }), compileSinkTemplate)
 
 test('kafka_headers must be a single placeholder', () => {
   for (const good of [undefined, '', '${a.b}']) assert.equal(problemOf(good), undefined)

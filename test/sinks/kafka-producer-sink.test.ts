@@ -142,8 +142,8 @@ test('a topic template is rendered for each result; a missing topic does not del
   }
   const limits = { hasFixedTopic: false, connectTimeoutMs: 60_000, requestTimeoutMs: 60_000 }
   const sink = new KafkaProducerSink(templated, async () => producer, limits)
-  assert.equal(kafkaProducerSinkType.problemOfAction(templated, compileSinkTemplate), undefined)
-  const render = kafkaProducerSinkType.renderer(templated, compileSinkTemplate, () => '')
+  assert.equal(kafkaProducerSinkType.findActionProblem(templated, compileSinkTemplate), undefined)
+  const render = kafkaProducerSinkType.createRenderer(templated, compileSinkTemplate, () => '')
   const batch = ['a', 'gone', 'b', 'a'].map((device) => render({ device }))
   const outcomes = await sink.write(batch)
   assert.deepEqual(

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { errors } from '@nats-io/transport-node'
 import { explainLibraryText } from '../../src/sinks/library-error-text.ts'
-import { messageOf } from '../../src/sinks/service-responses.ts'
+import { formatError } from '../../src/sinks/service-responses.ts'
 
 /** Texts in the sources of the libraries. */
 const texts: readonly (readonly [library: string, text: string, expected: RegExp])[] = [
@@ -84,7 +84,7 @@ const texts: readonly (readonly [library: string, text: string, expected: RegExp
 
 for (const [library, text, expected] of texts) {
   test(`${library}: "${text}" is explained, and stays in the reason`, () => {
-    const reason = messageOf(new Error(text))
+    const reason = formatError(new Error(text))
     assert.match(reason, expected)
     assert.ok(reason.endsWith(` (${text})`))
   })
@@ -92,11 +92,11 @@ for (const [library, text, expected] of texts) {
 
 test('errors of the client of NATS are explained as the installed version words them', () => {
   assert.match(
-    messageOf(new errors.ClosedConnectionError()),
+    formatError(new errors.ClosedConnectionError()),
     /^the service closed the connection.* \(closed connection\)$/,
   )
-  assert.match(messageOf(new errors.DrainingConnectionError()), /^the service closed the connection/)
-  assert.match(messageOf(new errors.TimeoutError()), /^the service does not respond in time.* \(timeout\)$/)
+  assert.match(formatError(new errors.DrainingConnectionError()), /^the service closed the connection/)
+  assert.match(formatError(new errors.TimeoutError()), /^the service does not respond in time.* \(timeout\)$/)
 })
 
 test('error codes of Kafka that an administrator can mend are explained as the installed client words them', () => {
@@ -105,7 +105,7 @@ test('error codes of Kafka that an administrator can mend are explained as the i
   }
   for (const code of [3, 5, 7, 10, 18, 19, 20, 26, 29, 30, 31, 58]) {
     const error = createErrorFromCode(code)
-    const reason = messageOf(error)
+    const reason = formatError(error)
     assert.match(reason, /: \w+.* \(/, `${error.type}: ${reason}`)
     assert.ok(reason.endsWith(` (${error.message})`), `${error.type}: ${reason}`)
   }
@@ -113,9 +113,12 @@ test('error codes of Kafka that an administrator can mend are explained as the i
 
 test('the prefix of kafkajs before texts of sockets hides no text', () => {
   const text = 'Connection error: read ECONNRESET'
-  assert.match(messageOf(new Error(text)), /^the service closed the connection.* \(the connection was reset\)$/)
+  assert.match(formatError(new Error(text)), /^the service closed the connection.* \(the connection was reset\)$/)
   const tls = 'Client network socket disconnected before secure TLS connection was established'
-  assert.match(messageOf(new Error(`Connection error: ${tls}`)), /^the service closed the connection instead of a TLS/)
+  assert.match(
+    formatError(new Error(`Connection error: ${tls}`)),
+    /^the service closed the connection instead of a TLS/,
+  )
 })
 
 test('texts of servers stay as they are, also if they quote such a text', () => {

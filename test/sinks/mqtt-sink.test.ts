@@ -211,7 +211,7 @@ test('a QoS 0 message is delivered when the remote broker has responded to a lat
   assert.equal(await write(sink, ['a', 'b'], '1'), 'done done')
 })
 
-type Action = Parameters<typeof mqttSinkType.renderer>[0]
+type Action = Parameters<typeof mqttSinkType.createRenderer>[0]
 
 const action = (parameters: object): Action =>
   ({ parameters: { topic: 't', qos: '1', retain: 'false', payload: undefined, ...parameters } }) as Action
@@ -219,7 +219,7 @@ const action = (parameters: object): Action =>
 test('values that are not a topic, QoS or flag are errors of the rule', () => {
   const compile = compileTemplate as CompileTemplate
   const render = (parameters: object, data: Record<string, unknown>) =>
-    mqttSinkType.renderer(action(parameters), compile, () => 'all')(data)
+    mqttSinkType.createRenderer(action(parameters), compile, () => 'all')(data)
   assert.deepEqual(render({ qos: '${qos}', retain: '${flags.retain}' }, { qos: 2, flags: { retain: true } }), {
     payload: Buffer.from('all'),
     attributes: [
@@ -230,13 +230,13 @@ test('values that are not a topic, QoS or flag are errors of the rule', () => {
   assert.throws(() => render({ topic: '${a}' }, { a: 'b/#' }), /the topic "b\/#" is empty or has a wildcard/)
   assert.throws(() => render({ qos: '${a}' }, { a: 3 }), /the QoS "3" is not 0, 1 or 2/)
   assert.throws(() => render({ retain: '${a}' }, { a: 'x' }), /retain "x" is not true or false/)
-  assert.match(mqttSinkType.problemOfAction(action({ qos: '4' }), compile) ?? '', /parameters.qos/)
-  assert.match(mqttSinkType.problemOfAction(action({ topic: '' }), compile) ?? '', /parameters.topic/)
+  assert.match(mqttSinkType.findActionProblem(action({ qos: '4' }), compile) ?? '', /parameters.qos/)
+  assert.match(mqttSinkType.findActionProblem(action({ topic: '' }), compile) ?? '', /parameters.topic/)
 })
 
 function renderTopic(topic: string, data: Record<string, string>): string | undefined {
   const action = { parameters: { topic, qos: '1', retain: 'false', payload: 'x' } } as never
-  const render = mqttSinkType.renderer(action, compileTemplate, () => '')
+  const render = mqttSinkType.createRenderer(action, compileTemplate, () => '')
   try {
     return render(data).attributes.find(([name]) => name === 'topic')?.[1]
   } catch (error) {

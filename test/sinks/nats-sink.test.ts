@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { subjectOf } from '../../src/sinks/nats/nats-sink.ts'
+import { requireSubject } from '../../src/sinks/nats/nats-sink.ts'
 
 test('a subject with spaces, wildcards or empty parts is refused', () => {
-  for (const subject of ['a', 'a.b', 'a/b.c-d', '$x.ü']) assert.equal(subjectOf(subject), subject)
+  for (const subject of ['a', 'a.b', 'a/b.c-d', '$x.ü']) assert.equal(requireSubject(subject), subject)
   for (const subject of ['', '.', 'a.', '.a', 'a..b', 'a b', 'a.*', 'a.>', 'a\tb', 'a*b'])
-    assert.throws(() => subjectOf(subject), /has an empty part, a space or a wildcard/, subject)
+    assert.throws(() => requireSubject(subject), /has an empty part, a space or a wildcard/, subject)
 })

@@ -5,9 +5,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compileSinkTemplate } from '../../src/actions/results/compile-sink-template.ts'
-import { optionsOf, problemOfProperties, propertiesRenderer } from '../../src/sinks/rabbitmq/rabbitmq-properties.ts'
+import {
+  toRabbitmqOptions,
+  findPropertiesProblem,
+  createPropertiesRenderer,
+} from '../../src/sinks/rabbitmq/rabbitmq-properties.ts'
 
-type RabbitmqParameters = Parameters<typeof propertiesRenderer>[0]
+type RabbitmqParameters = Parameters<typeof createPropertiesRenderer>[0]
 
 const pairs = (all: Readonly<Record<string, string>>) =>
   Object.entries(all).map(
@@ -27,7 +31,7 @@ function optionsFor(
   properties: Readonly<Record<string, string>>,
   data: Readonly<Record<string, unknown>>,
 ) {
-  return optionsOf(propertiesRenderer(parametersOf(headers, properties), compileSinkTemplate)(data))
+  return toRabbitmqOptions(createPropertiesRenderer(parametersOf(headers, properties), compileSinkTemplate)(data))
 }
 
 test('names and values of headers and values of properties are templates', () => {
@@ -46,7 +50,7 @@ test('names and values of headers and values of properties are templates', () =>
       appId: 'own',
     },
   )
-  assert.deepEqual(optionsOf([['routing_key', 'a']]), {})
+  assert.deepEqual(toRabbitmqOptions([['routing_key', 'a']]), {})
 })
 
 test('a header named __proto__ is a header', () => {
@@ -64,10 +68,10 @@ test('values that cannot be sent fail during rendering', () => {
 })
 
 test('unknown properties, and those that the broker sets, are refused', () => {
-  assert.equal(problemOfProperties(parametersOf({}, { content_type: 'a' })), undefined)
+  assert.equal(findPropertiesProblem(parametersOf({}, { content_type: 'a' })), undefined)
   assert.match(
-    problemOfProperties(parametersOf({}, { message_id: 'a' })) ?? '',
+    findPropertiesProblem(parametersOf({}, { message_id: 'a' })) ?? '',
     /no property "message_id" to set: the broker sets message_id/,
   )
-  assert.match(problemOfProperties(parametersOf({}, { cluster_id: 'a' })) ?? '', /write one of app_id, /)
+  assert.match(findPropertiesProblem(parametersOf({}, { cluster_id: 'a' })) ?? '', /write one of app_id, /)
 })

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { compileSinkTemplate } from '../../src/actions/results/compile-sink-template.ts'
-import { clickhouseLiteral } from '../../src/sinks/clickhouse/clickhouse-literal.ts'
+import { formatClickhouseLiteral } from '../../src/sinks/clickhouse/clickhouse-literal.ts'
 import type { SqlValue } from '../../src/sinks/sql/sql-entry.ts'
-import { compileSqlTemplate, problemOfSqlTemplate } from '../../src/sinks/sql/sql-template.ts'
+import { compileSqlTemplate, findSqlTemplateProblem } from '../../src/sinks/sql/sql-template.ts'
 import { sinkTypes } from '../../src/sinks/index.ts'
 import { fc } from '../properties.ts'
 
@@ -14,7 +14,7 @@ const withBackslash = { escapesWithBackslash: true }
 
 function read(sql: string, data: Record<string, unknown> = {}, dialect = standard) {
   const template = compileSqlTemplate(sql, dialect, compileSinkTemplate)
-  return { texts: template.texts, values: template.values(data) }
+  return { texts: template.texts, values: template.resolveValues(data) }
 }
 
 test('a placeholder is a value, with or without quotes', () => {
@@ -46,13 +46,13 @@ test('a placeholder in a name in quotes or in a comment is refused when the acti
     'INSERT INTO t VALUES (1 /* ${a} */)',
     "INSERT INTO t VALUES ('${a})",
   ]) {
-    assert.match(problemOfSqlTemplate(sql, standard, compileSinkTemplate) ?? '', /a placeholder is in/, sql)
+    assert.match(findSqlTemplateProblem(sql, standard, compileSinkTemplate) ?? '', /a placeholder is in/, sql)
     assert.throws(() => read(sql), TypeError)
-    const action = { parameters: { sql } } as unknown as Parameters<typeof sinkTypes.clickhouse.problemOfAction>[0]
-    assert.match(sinkTypes.clickhouse.problemOfAction(action, compileSinkTemplate) ?? '', /^parameters\.sql: /)
+    const action = { parameters: { sql } } as unknown as Parameters<typeof sinkTypes.clickhouse.findActionProblem>[0]
+    assert.match(sinkTypes.clickhouse.findActionProblem(action, compileSinkTemplate) ?? '', /^parameters\.sql: /)
   }
   for (const sql of ["VALUES (${a}) -- it's", "VALUES (${a}, '--', \"x'y\", ${b})", "/* it's */ VALUES (${a})"])
-    assert.equal(problemOfSqlTemplate(sql, standard, compileSinkTemplate), undefined, sql)
+    assert.equal(findSqlTemplateProblem(sql, standard, compileSinkTemplate), undefined, sql)
 })
 
 const attacks = fc.oneof(
@@ -80,7 +80,7 @@ test('no value ends its literal in a statement of ClickHouse', () => {
     fc.property(fc.constantFrom(...statements), attacks, attacks, (sql, a, b) => {
       const written = (data: Record<string, unknown>): string => {
         const { texts, values } = read(sql, data, withBackslash)
-        return texts.reduce((all, text, at) => all + clickhouseLiteral(values[at - 1] as SqlValue) + text)
+        return texts.reduce((all, text, at) => all + formatClickhouseLiteral(values[at - 1] as SqlValue) + text)
       }
       const usual = tokensOf(written({ a: 'a', b: 'b' }))
       const found = tokensOf(written({ a, b }))

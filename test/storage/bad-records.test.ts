@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { rangeOfKind } from '../../src/storage/encoding/record-keys.ts'
+import { createKindRange } from '../../src/storage/encoding/record-keys.ts'
 import { LevelStage } from './level-stage.ts'
 import { rawEntries, rawPut } from './raw-entries.ts'
 import { put, readAll } from './read-all.ts'
@@ -68,7 +68,7 @@ describe('a bad record', () => {
     const stage = new LevelStage(context)
     const store = await stage.open()
     await store.commit(put(session('lost'), queued('lost', 1), session('other'), queued('other', 1)))
-    const lives = await rawEntries(stage.directory, rangeOfKind('life'))
+    const lives = await rawEntries(stage.directory, createKindRange('life'))
     const life = lives.find(([key]) => key.toString('utf8', 1) === 'lost')
     assert.ok(life !== undefined)
     await rawPut(stage.directory, life[0], Buffer.from('nonsense'))
@@ -102,7 +102,7 @@ describe('a bad record', () => {
 })
 
 async function entryAt(stage: LevelStage, index: number): Promise<{ key: Buffer; value: Buffer }> {
-  const entry = (await rawEntries(stage.directory, rangeOfKind('queued')))[index]
+  const entry = (await rawEntries(stage.directory, createKindRange('queued')))[index]
   assert.ok(entry !== undefined)
   return { key: entry[0], value: entry[1] }
 }

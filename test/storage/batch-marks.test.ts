@@ -5,8 +5,8 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, trunc
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { BatchMark, marksPath, readMarks } from '../../src/storage/database/batch-marks.ts'
-import { shardOf } from '../../src/core/index.ts'
+import { BatchMark, toMarksPath, readMarks } from '../../src/storage/database/batch-marks.ts'
+import { computeOwnerShard } from '../../src/core/index.ts'
 import type { Store, SyncMode } from '../../src/storage/index.ts'
 import { SharedStores } from './shared-stores.ts'
 import { LevelStage } from './level-stage.ts'
@@ -63,7 +63,7 @@ for (const fraction of [0, 0.1, 0.5, 0.9, 0.995]) {
 test('a log that ends with its last batch is not damage, nor is one without a mark or with a damaged mark', async (t) => {
   const stage = await killedStage(t, 'commit')
   const before = `${stage.directory}-killed`
-  const marks = marksPath(stage.directory)
+  const marks = toMarksPath(stage.directory)
   for (const harm of [() => {}, () => writeFileSync(marks, 'nonsense'.repeat(20)), () => rmSync(marks)]) {
     rmSync(stage.directory, { recursive: true })
     cpSync(before, stage.directory, { recursive: true })
@@ -110,7 +110,7 @@ test('with several shards, each one with missing batches is named', async (t) =>
   })
   await stores.begin(3)
   const clientIds = [0, 1, 2].map(
-    (shard) => Array.from({ length: 50 }, (_, n) => `c${n}`).find((id) => shardOf(id, 3) === shard) ?? '',
+    (shard) => Array.from({ length: 50 }, (_, n) => `c${n}`).find((id) => computeOwnerShard(id, 3) === shard) ?? '',
   )
   for (let count = 0; count < 20; count++) {
     for (const [shard, store] of stores.stores.entries()) await store.commit(put(queued(clientIds[shard] ?? '', count)))
@@ -137,9 +137,9 @@ test('marks that arrive during a write are written with the next one, and the la
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const directory = join(folder, 'messages')
   const marks = [new BatchMark(directory, 0), new BatchMark(directory, 255)]
-  for (const mark of marks) for (let number = 1; number <= 1_000; number++) mark.note(number)
+  for (const mark of marks) for (let number = 1; number <= 1_000; number++) mark.recordDurable(number)
   for (const mark of marks) await mark.close()
-  marks[0]?.note(1_001)
+  marks[0]?.recordDurable(1_001)
   await marks[0]?.close()
   assert.deepEqual(
     await readMarks(directory),
@@ -148,5 +148,5 @@ test('marks that arrive during a write are written with the next one, and the la
       [255, 1_000],
     ]),
   )
-  assert.equal(readFileSync(marksPath(directory)).length, 256 * 16)
+  assert.equal(readFileSync(toMarksPath(directory)).length, 256 * 16)
 })

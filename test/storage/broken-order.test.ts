@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { queuedKey } from '../../src/storage/encoding/record-keys.ts'
+import { encodeQueuedKey } from '../../src/storage/encoding/record-keys.ts'
 import { LevelStage } from './level-stage.ts'
 import { put, readAll } from './read-all.ts'
 import { queued } from './sample-records.ts'
@@ -37,7 +37,7 @@ function flipOneKey(directory: string): void {
   const table = readFileSync(path)
   const life = 1
   const sequences = Array.from({ length: count / 2 }, (_, index) => index + count / 4)
-  const at = sequences.map((sequence) => table.indexOf(queuedKey(life, sequence))).find((found) => found > 0)
+  const at = sequences.map((sequence) => table.indexOf(encodeQueuedKey(life, sequence))).find((found) => found > 0)
   assert.ok(at !== undefined, 'a key is stored completely')
   table[at] = (table[at] ?? 0) | 0x80
   writeFileSync(path, table)

@@ -8,7 +8,7 @@ import { crc32 } from 'node:zlib'
 import type { StoredRecord } from '../../src/records/index.ts'
 import { LevelDatabase } from '../../src/storage/database/level-database.ts'
 import { OperationList } from '../../src/storage/database/operation-list.ts'
-import { rangeOfKind } from '../../src/storage/encoding/record-keys.ts'
+import { createKindRange } from '../../src/storage/encoding/record-keys.ts'
 import type { Store } from '../../src/storage/index.ts'
 import { LevelStage } from './level-stage.ts'
 import { rawEntries, rawPut } from './raw-entries.ts'
@@ -41,7 +41,7 @@ function open(stage: LevelStage): Promise<Store> {
 /** The store after a kill: no marks tell which records should exist. */
 async function harm({ directory }: LevelStage, kind: 'life' | 'session', damage: Damage): Promise<void> {
   rmSync(join(directory, 'SEAL'), { force: true })
-  const entries = await rawEntries(directory, rangeOfKind(kind))
+  const entries = await rawEntries(directory, createKindRange(kind))
   const entry = entries.find((one) => Buffer.concat([...one]).includes('lost'))
   assert.ok(entry !== undefined)
   if (damage === 'made unreadable') return await rawPut(directory, entry[0], Buffer.from('nonsense'))
@@ -141,7 +141,7 @@ test('a client with a stored will only is not a lost session', async (t) => {
 
 test('a session record of a newer version is not changed', async (t) => {
   const stage = await stageWith(t, {})
-  const [entry] = (await rawEntries(stage.directory, rangeOfKind('session'))).filter(([, value]) =>
+  const [entry] = (await rawEntries(stage.directory, createKindRange('session'))).filter(([, value]) =>
     value.includes('lost'),
   )
   assert.ok(entry !== undefined)
@@ -155,7 +155,7 @@ test('a session record of a newer version is not changed', async (t) => {
     stage.alarms.map(({ alarm }) => alarm),
     [],
   )
-  const kept = (await rawEntries(stage.directory, rangeOfKind('session'))).find(([key]) => key.equals(entry[0]))
+  const kept = (await rawEntries(stage.directory, createKindRange('session'))).find(([key]) => key.equals(entry[0]))
   assert.deepEqual(kept?.[1], newer)
   assert.ok(!existsSync(`${stage.directory}.lost-messages.jsonl`))
 })

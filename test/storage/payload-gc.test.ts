@@ -16,7 +16,7 @@ for (let step = 0; step < steps; step++) {
     const swept: Generation[] = []
     const sweep = new PayloadGc(
       emptyDatabase(),
-      { isCounted: () => false, released: () => assert.fail(), swept: noteSwept },
+      { isCounted: () => false, onReleased: () => assert.fail(), onSwept: noteSwept },
       () => assert.fail(),
     )
     function noteSwept(life: Generation): void {
@@ -36,8 +36,8 @@ async function after(count: number): Promise<void> {
 
 /** It responds at once: only promise jobs run in between. */
 function emptyDatabase(): LevelDatabase {
-  const database: Pick<LevelDatabase, 'slices' | 'write'> = {
-    slices: () => (async function* () {})(),
+  const database: Pick<LevelDatabase, 'readSlices' | 'write'> = {
+    readSlices: () => (async function* () {})(),
     write: () => Promise.resolve(),
   }
   return database as LevelDatabase

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { cpSync, rmSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { rangeOfKind, sessionPrefix } from '../../src/storage/encoding/record-keys.ts'
+import { createKindRange, encodeSessionPrefix } from '../../src/storage/encoding/record-keys.ts'
 import { LevelStage } from './level-stage.ts'
 import { rawEntries, rawPut } from './raw-entries.ts'
 import { put, readAll, readEverything } from './read-all.ts'
@@ -62,7 +62,7 @@ describe('an ended session', () => {
     await store.commit([{ change: 'delete-session', clientId: 'client' }])
     await untilDeleted(stage, 1)
     assert.deepEqual(released, [71, 72])
-    await rawPut(stage.directory, sessionPrefix('tombstone', 2), Buffer.from([1]))
+    await rawPut(stage.directory, encodeSessionPrefix('tombstone', 2), Buffer.from([1]))
     await store.close()
     const reopened = await stage.open({ onReleased })
     await untilDeleted(stage)
@@ -121,7 +121,7 @@ function manyQueued(count: number): ReturnType<typeof queued>[] {
 async function untilDeleted(stage: LevelStage, wanted = 0): Promise<void> {
   for (;;) {
     let count = 0
-    for (const kind of swept) count += (await rawEntries(stage.directory, rangeOfKind(kind))).length
+    for (const kind of swept) count += (await rawEntries(stage.directory, createKindRange(kind))).length
     if (count === wanted) return
   }
 }

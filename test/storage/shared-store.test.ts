@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { ownerOf, shardOf } from '../../src/core/index.ts'
+import { computeTopicShard, computeOwnerShard } from '../../src/core/index.ts'
 import type { StoredRecord } from '../../src/records/index.ts'
 import { readAllQueueBounds, type Store } from '../../src/storage/index.ts'
-import { rangeOfKind } from '../../src/storage/encoding/record-keys.ts'
+import { createKindRange } from '../../src/storage/encoding/record-keys.ts'
 import { SharedStores } from './shared-stores.ts'
 import { rawEntries } from './raw-entries.ts'
 import { gather, put, readAll } from './read-all.ts'
@@ -27,22 +27,22 @@ async function storesOf(t: TestContext, shards: number): Promise<SharedStores> {
 }
 
 const clientIds = Array.from({ length: 40 }, (_, number) => `client-${number}`)
-const ofShard = (own: number, count: number): string[] => clientIds.filter((id) => shardOf(id, count) === own)
+const ofShard = (own: number, count: number): string[] => clientIds.filter((id) => computeOwnerShard(id, count) === own)
 const namesOf = (records: readonly StoredRecord[]): string[] =>
   sorted(records.flatMap((record) => ('clientId' in record ? [record.clientId] : [])))
 const sorted = (names: readonly string[]): string[] => names.toSorted((a, b) => (a < b ? -1 : 1))
 const payloadRecord = (id: number): StoredRecord => ({ kind: 'payload', id, message: message('shared', `body ${id}`) })
 const storeOf = (stores: SharedStores, clientId: string): Store =>
-  stores.stores[shardOf(clientId, stores.stores.length)]
+  stores.stores[computeOwnerShard(clientId, stores.stores.length)]
 
 async function payloadIdsIn(stores: SharedStores): Promise<number[]> {
-  const entries = await rawEntries(stores.directory, rangeOfKind('payload'))
+  const entries = await rawEntries(stores.directory, createKindRange('payload'))
   return entries.map(([key]) => Number(key.readBigUInt64BE(1)))
 }
 
 /** Waits until all records of ended sessions are deleted. The test runner ends an endless wait. */
 async function untilDeleted(stores: SharedStores): Promise<void> {
-  while ((await rawEntries(stores.directory, rangeOfKind('tombstone'))).length > 0);
+  while ((await rawEntries(stores.directory, createKindRange('tombstone'))).length > 0);
 }
 
 describe('stores of several shards', () => {
@@ -60,7 +60,7 @@ describe('stores of several shards', () => {
       assert.deepEqual(sorted((await gather(readAllQueueBounds(store))).map(({ clientId }) => clientId)), mine)
       const retained = await readAll(store, { kind: 'retained' })
       const found = retained.map((record) => (record.kind === 'retained' ? record.message.topic : ''))
-      assert.deepEqual(sorted(found), sorted(topics.filter((topic) => ownerOf(topic, 3) === own)))
+      assert.deepEqual(sorted(found), sorted(topics.filter((topic) => computeTopicShard(topic, 3) === own)))
     }
   })
 
@@ -96,7 +96,7 @@ describe('stores of several shards', () => {
     await stores.stores[0].commit([{ change: 'delete-session', clientId: moving }])
     await stores.begin(1)
     await untilDeleted(stores)
-    assert.deepEqual(await rawEntries(stores.directory, rangeOfKind('queued')), [])
+    assert.deepEqual(await rawEntries(stores.directory, createKindRange('queued')), [])
   })
 })
 

@@ -51,7 +51,7 @@ export class SharedStores {
       this.requests.push(`${own} ${request.kind}`)
       this.#kept[own].handleRequest(request)
     })
-    this.#kept[own] = this.#owner.storeClient((notice) => client.handleNotice(notice))
+    this.#kept[own] = this.#owner.connectClient((notice) => client.handleNotice(notice))
     return openLevelStore({
       directory: this.directory,
       sync: 'commit',

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LevelDatabase } from '../../src/storage/database/level-database.ts'
-import { rangeOfKind } from '../../src/storage/encoding/record-keys.ts'
+import { createKindRange } from '../../src/storage/encoding/record-keys.ts'
 import { LevelStage } from './level-stage.ts'
 import { put } from './read-all.ts'
 import { queued } from './sample-records.ts'
@@ -15,7 +15,7 @@ test('a read first requests a few entries, as most reads find none, and then hun
   await store.close()
   const database = await LevelDatabase.open(stage.directory)
   const lengths: number[] = []
-  for await (const slice of database.slices(rangeOfKind('queued'))) lengths.push(slice.length)
+  for await (const slice of database.readSlices(createKindRange('queued'))) lengths.push(slice.length)
   await database.close()
   assert.deepEqual(lengths, [8, 16, 32, 64, 128, 256, 500, 500, 496])
 })

@@ -13,7 +13,7 @@ class Member {
   #wake = (): void => {}
 
   constructor(owner: StoreOwner) {
-    this.client = owner.storeClient(({ kind }) => {
+    this.client = owner.connectClient(({ kind }) => {
       this.received.push(kind)
       if (kind === 'recalled') {
         this.client.handleRequest({ kind: 'left', isIntact: true })
@@ -59,7 +59,7 @@ test('a failing disk is reported to all shards at once, whichever shard has noti
   await late.receives('ailing', 'granted')
 
   // The client that reported the failure has closed: it gets no further notice.
-  writer.client.disconnected()
+  writer.client.handleDisconnect()
   breakDisk()
   t.mock.timers.tick(1_000)
   while (idle.received.length === 0) {

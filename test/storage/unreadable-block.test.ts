@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { StorageFailure } from '../../src/storage/index.ts'
 import { invalidateBlocks, checkTable } from '../../src/storage/damage/table-check.ts'
 import { LevelDatabase } from '../../src/storage/database/level-database.ts'
-import { rangeOfKind } from '../../src/storage/encoding/record-keys.ts'
+import { createKindRange } from '../../src/storage/encoding/record-keys.ts'
 import { LevelStage } from './level-stage.ts'
 import { put, readAll } from './read-all.ts'
 import { queued } from './sample-records.ts'
@@ -22,8 +22,8 @@ for (const direction of ['forward', 'backward'] as const) {
     const database = await LevelDatabase.open(stage.directory)
     const errors: Error[] = []
     const keys: string[] = []
-    const range = { ...rangeOfKind('queued'), reverse: direction === 'backward' }
-    for await (const slice of database.slices(range, (error) => errors.push(error))) {
+    const range = { ...createKindRange('queued'), reverse: direction === 'backward' }
+    for await (const slice of database.readSlices(range, (error) => errors.push(error))) {
       for (const [key] of slice) keys.push(key.toString('hex'))
     }
     await database.close()

@@ -99,7 +99,7 @@ describe('rules for addresses', () => {
 })
 
 const waits = (rate: ConnectionRate, nowMs: number, count: number): (number | undefined)[] =>
-  Array.from({ length: count }, () => rate.waitMsAt(nowMs)).map((wait) =>
+  Array.from({ length: count }, () => rate.reserveWaitMs(nowMs)).map((wait) =>
     wait === undefined ? wait : Math.round(wait),
   )
 
@@ -136,7 +136,7 @@ describe('a rate of connections', () => {
   test('makes connections above the rate wait, unread, in order of arrival', async (t) => {
     const moments: number[] = [0, 20, 40]
     const rate = new ConnectionRate(1_000)
-    rate.waitMsAt = () => moments.shift()
+    rate.reserveWaitMs = () => moments.shift()
     const stage = await open(t, { rates: [rate] })
     const clients = [await stage.client('a'), await stage.client('b'), await stage.client('c')]
     const order: string[] = []
@@ -150,7 +150,7 @@ describe('a rate of connections', () => {
 
   test('refuses a connection that would wait too long, and frees its slot', async (t) => {
     const rate = new ConnectionRate(1)
-    rate.waitMsAt = () => undefined
+    rate.reserveWaitMs = () => undefined
     const limits = new ConnectionLimit(1)
     const stage = await open(t, { rates: [rate], limits })
     await closed(await stage.client())
@@ -165,7 +165,7 @@ describe('a rate of connections', () => {
     test(`accepts no waiting client when ${what}`, async (t) => {
       const rate = new ConnectionRate(1)
       const rateCalls = new EventQueue<string>()
-      rate.waitMsAt = () => {
+      rate.reserveWaitMs = () => {
         rateCalls.add('a rate')
         return 50
       }
@@ -182,7 +182,7 @@ describe('a rate of connections', () => {
   test('accepts no client that has disconnected while it waited', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const rate = new ConnectionRate(1)
-    rate.waitMsAt = () => 5_000
+    rate.reserveWaitMs = () => 5_000
     const limits = new ConnectionLimit(1)
     const left = new EventQueue<string>()
     limits.release = () => left.add('its place is free')
@@ -196,9 +196,9 @@ describe('a rate of connections', () => {
 
   test('makes a connection wait for the slowest of its rates', async (t) => {
     const [slow, fast] = [new ConnectionRate(1), new ConnectionRate(1_000)]
-    slow.waitMsAt = () => 60_000
+    slow.reserveWaitMs = () => 60_000
     const rateCalls = new EventQueue<string>()
-    fast.waitMsAt = () => {
+    fast.reserveWaitMs = () => {
       rateCalls.add('a rate')
       return 0
     }
@@ -213,7 +213,7 @@ describe('a rate of connections', () => {
 
   test('counts waiting connections against the maximum of connections', async (t) => {
     const rate = new ConnectionRate(1)
-    rate.waitMsAt = () => 60_000
+    rate.reserveWaitMs = () => 60_000
     const limits = new ConnectionLimit(1)
     const stage = await open(t, { rates: [rate], limits })
     const waiting = await stage.client()

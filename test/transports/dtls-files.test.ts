@@ -9,7 +9,7 @@ import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { plainTls } from './tls-stage.ts'
 
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
-const noTimer = { setFor: () => {}, begin: () => {}, stop: () => {} }
+const noTimer = { schedule: () => {}, begin: () => {}, stop: () => {} }
 
 test('reload reads changed files of a DTLS socket at once, and reports whether they are in use', async (t) => {
   const file = join(await temporaryFolder(t), 'keys.txt')

@@ -67,7 +67,7 @@ test('nothing is buffered after the end of a message, and of a partial one the r
         let at = 0
         for (let chunk = 0; at < all.length; chunk++) {
           const size = sizes[chunk % sizes.length] ?? 1
-          meter.note(all.subarray(at, at + size))
+          meter.measureChunk(all.subarray(at, at + size))
           at = Math.min(all.length, at + size)
           const held = heldAfter(frames, at)
           if (held === 0) assert.equal(meter.heldBytes, 0)
@@ -83,8 +83,8 @@ test('nothing is buffered after the end of a message, and of a partial one the r
 test('many small parts of a message are counted with their overhead', () => {
   const meter = new FrameMeter()
   const bytes = frame({ opcode: opcodes.binary, payload: Buffer.alloc(10_000) })
-  for (let at = 0; at < bytes.length - 1; at++) meter.note(bytes.subarray(at, at + 1))
+  for (let at = 0; at < bytes.length - 1; at++) meter.measureChunk(bytes.subarray(at, at + 1))
   assert.ok(meter.heldBytes >= 100 * bytes.length, `${meter.heldBytes}`)
-  meter.note(bytes.subarray(-1))
+  meter.measureChunk(bytes.subarray(-1))
   assert.equal(meter.heldBytes, 0)
 })

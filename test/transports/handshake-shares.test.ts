@@ -19,7 +19,7 @@ interface Counted {
 }
 
 const from = (address: string, name: string, { sweeps = 0, bytesRead = 0 } = {}): Counted => ({
-  network: HandshakeShares.networkOf(address),
+  network: HandshakeShares.toNetwork(address),
   sweeps,
   raw: { bytesRead },
   name,
@@ -81,8 +81,8 @@ test('of the address with most handshakes, one without data is ended first, then
 test('all addresses of an IPv6 /64 share, and waiting clients of the address with fewest handshakes come first', () => {
   const shares = new HandshakeShares<Counted>()
   for (let number = 1; number <= 3; number++) shares.start(from(`2001:db8::${number}`, `silent ${number}`))
-  assert.equal(shares.findStalledFor(HandshakeShares.networkOf('2001:db8:0:0:ffff::1')), undefined)
-  assert.equal(shares.findStalledFor(HandshakeShares.networkOf('2001:db8:0:1::1'))?.name, 'silent 1')
+  assert.equal(shares.findStalledFor(HandshakeShares.toNetwork('2001:db8:0:0:ffff::1')), undefined)
+  assert.equal(shares.findStalledFor(HandshakeShares.toNetwork('2001:db8:0:1::1'))?.name, 'silent 1')
   shares.wait(from('2001:db8::9', 'first'))
   shares.wait(from('2001:db8:0:1::1', 'second'))
   assert.deepEqual(

@@ -51,7 +51,7 @@ class Stage {
   /** Reports the end as the library does. */
   isGone(): void {
     this.control.destroy(new Error('session closed'))
-    this.connection.noteClosed(() => this.events.push('place given back'))
+    this.connection.handleClosed(() => this.events.push('place given back'))
   }
 }
 
@@ -110,7 +110,7 @@ for (const way of ['end', 'destroy'] as const) {
 
 test('a failed connection ends at once, whether its reader is paused or not', async () => {
   const stage = await Stage.unread(connect)
-  stage.connection.noteError(new Error('broken'))
+  stage.connection.recordError(new Error('broken'))
   stage.isGone()
   assert.deepEqual(stage.events, ['place given back', 'end: broken'])
   assert.equal(stage.held.bytes, 0)
@@ -154,7 +154,7 @@ test('no stream is opened for writes to a closed outgoing connection', async () 
   const address = { address: '127.0.0.1', port: 1 }
   const connection = new DialedQuicConnection(session, { address, dataStreams: 2, maxPacketBytes: 1_000 })
   connection.pause()
-  connection.noteClosed()
+  connection.handleClosed()
   await new Promise<void>((resolve) => connection.write(publish, resolve))
   assert.equal(streams, 1, 'the first stream')
 })

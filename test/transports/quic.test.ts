@@ -357,7 +357,7 @@ test('a thread with the maximum of connections, or without descriptors, refuses 
 test('a connection above the rate, or from a denied address, is closed with a reason, and does not count', async (t) => {
   const limits = new ConnectionLimit(10)
   const rate = new ConnectionRate(1)
-  rate.waitMsAt = () => undefined
+  rate.reserveWaitMs = () => undefined
   for (const [reason, options] of [
     ['too-fast', { rates: [rate] }],
     ['address-denied', { accessRules: [{ isAllowed: false, range: '127.0.0.0/8' }] }],
@@ -407,7 +407,7 @@ test('a client that has opened no stream is disconnected with its listener, and 
   await arrived.next()
   await stage.listener.close()
   await silent.ended
-  await stage.listener.released?.()
+  await stage.listener.waitUntilReleased?.()
 })
 
 test('a closed listener accepts no client and leaves its open connections alone', async (t) => {

@@ -18,7 +18,7 @@ const hourMs = 3_600_000
 function refusalOf(lists: string, certificate = '', atMs = nowMs): string | undefined {
   const read = readRevocationLists(lists, authorities)
   assert.ok('lists' in read, JSON.stringify(read))
-  return read.lists.refusalOf([new X509Certificate(certificate).raw], atMs)
+  return read.lists.findRefusal([new X509Certificate(certificate).raw], atMs)
 }
 
 function problemOf(lists: string, by = authorities): string {
@@ -89,7 +89,7 @@ test('every authority of the chain is checked: an intermediate one needs a list 
   const refusal = (lists: string, { sends = [certificate], by = plant.certificate + branch.certificate } = {}) => {
     const read = readRevocationLists(lists, by)
     assert.ok('lists' in read, JSON.stringify(read))
-    return read.lists.refusalOf(
+    return read.lists.findRefusal(
       sends.map((one) => new X509Certificate(one).raw),
       nowMs,
     )

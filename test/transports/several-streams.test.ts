@@ -74,7 +74,7 @@ test('each acknowledgement goes once to the stream of its packet, wherever the b
       const expected = ['', '', '']
       for (const [index, identifier] of packetIds.entries()) {
         const stream = choices[index % choices.length] ?? 0
-        if (stream > 0) assert.ok(routes.note(publish1(identifier), stream))
+        if (stream > 0) assert.ok(routes.recordStreams(publish1(identifier), stream))
         expected[stream] += puback(identifier).toString('hex')
       }
       const dealt = ['', '', '']
@@ -98,7 +98,7 @@ test('each acknowledgement goes once to the stream of its packet, wherever the b
 test('a malformed packet is left to the decoder', () => {
   const routes = new AckStreams<number>()
   for (const bytes of [packet(0x32, Buffer.of(0)), packet(0x32, Buffer.of(0, 9, 1)), packet(0x82, Buffer.of(1))]) {
-    assert.ok(routes.note(bytes, 1))
+    assert.ok(routes.recordStreams(bytes, 1))
   }
   assert.ok(routes.isIdle)
 })
@@ -132,14 +132,14 @@ test('buffered bytes are counted for all connections together, and not for close
   assert.equal(total.bytes, 800)
   const second = await hold(1)
   assert.equal(total.bytes, 800, 'the second would exceed the limit and is not buffered')
-  second.noteClosed()
+  second.handleClosed()
   first.end()
-  first.noteClosed()
+  first.handleClosed()
   assert.equal(total.bytes, 0)
   const third = await hold(2)
   assert.equal(total.bytes, 800)
   assert.deepEqual(ended, [1, 0])
-  third.noteClosed()
+  third.handleClosed()
 })
 
 test('a closed connection is not closed again: its number may belong to another one', async () => {
@@ -151,7 +151,7 @@ test('a closed connection is not closed again: its number may belong to another 
   )
   const control = Object.assign(new PassThrough(), { id: 0 })
   connection.addStream(control, () => {})
-  connection.noteClosed()
+  connection.handleClosed()
   control.destroy()
   await once(control, 'close')
   connection.end()
@@ -182,5 +182,5 @@ test('the bytes of partial packets are reported, and removed when the connection
   connection.end()
   await arrive(control, whole.subarray(100, 200))
   assert.deepEqual(reported, [300, 0, 100, 300, 0])
-  connection.noteClosed()
+  connection.handleClosed()
 })

@@ -107,7 +107,7 @@ class TestAcceptor {
 
   #welcome(client: Socket, socket: Socket): TestClient {
     const raw = socket as AcceptedSocket
-    raw.on('close', () => raw.callbacks?.noteClosed())
+    raw.on('close', () => raw.callbacks?.handleClosed())
     const isIn = new Promise<void>((resolve) => {
       this.stage.gate.startHandshake(raw, { address: loopback, port: raw.remotePort ?? 0 }, (secure) => {
         secure.on('error', () => {})

@@ -160,7 +160,7 @@ describe('a TLS listener', () => {
   test('closes handshakes in progress and waiting clients when it is closed', async (t) => {
     const rate = new ConnectionRate(undefined)
     const arrived = new EventQueue<string>()
-    rate.waitMsAt = () => {
+    rate.reserveWaitMs = () => {
       arrived.add('a client')
       return 0
     }
@@ -186,7 +186,7 @@ describe('a TLS listener', () => {
 
   test('loses no byte of a handshake that waited because of the rate limit', async (t) => {
     const rate = new ConnectionRate(1)
-    rate.waitMsAt = () => 20
+    rate.reserveWaitMs = () => 20
     const stage = await new TlsStage(t).listen({ rates: [rate] })
     const { client, stream } = await stage.pairUp()
     await echoes(client, stream)

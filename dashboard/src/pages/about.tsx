@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { Facts, FailureNotice, Page } from '../parts/page.tsx'
 import { Name } from '../parts/values.tsx'
-import { api, baseUrl, may } from '../state/api.ts'
+import { api, baseUrl, isAllowed } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 
@@ -22,7 +22,7 @@ export default function About(): JSX.Element {
           ]}
         />
       )}
-      {may('list_nodes') && <Profile />}
+      {isAllowed('list_nodes') && <Profile />}
       <p>
         <a href={`${baseUrl}/api/docs`}>{t('apiReference')}</a>
       </p>

@@ -3,15 +3,15 @@ import { useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
 import { RouteSelect, Select, TextField, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { DataTable, exportPage } from '../parts/table.tsx'
-import { api, type CallOptions, may, type Result, textOf } from '../state/api.ts'
+import { api, type CallOptions, isAllowed, type Result, formatFailure } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showDone, showResult } from '../state/results.ts'
-import { queryValue } from '../state/router.ts'
+import { readQueryValue } from '../state/router.ts'
 
 const kinds = ['all', 'username', 'clientid'] as const
 type Who = (typeof kinds)[number]
@@ -36,7 +36,7 @@ interface RulePage {
 }
 
 /** The three lists, in the order in which the broker checks them. */
-async function allRules(options: CallOptions): Promise<Result<RulePage>> {
+async function loadAllRules(options: CallOptions): Promise<Result<RulePage>> {
   const query = { limit: maxRules }
   const [byClient, byUser, all] = await Promise.all([
     api.list_acl_clientid({ query }, options),
@@ -64,10 +64,10 @@ async function allRules(options: CallOptions): Promise<Result<RulePage>> {
   }
 }
 
-const shownPage = () => ({ page: pageNumber(), limit: rowsPerPage() })
+const readShownPage = () => ({ page: readPageNumber(), limit: readRowsPerPage() })
 
 /** One page of one list. */
-async function rulesOf(who: Who, options: CallOptions, query = shownPage()): Promise<Result<RulePage>> {
+async function loadRules(who: Who, options: CallOptions, query = readShownPage()): Promise<Result<RulePage>> {
   if (who === 'all') {
     const found = await api.list_acl_all({ query }, options)
     if ('failure' in found) return found
@@ -94,11 +94,15 @@ function removeRule({ who, name, topic }: Rule): Promise<Result<unknown>> {
 
 export function Rules(): JSX.Element {
   const [isAdding, setAdding] = useState(false)
-  const who = kinds.find((kind) => kind === queryValue('list'))
-  const key = JSON.stringify(['rules', who, queryValue('namespace'), pageNumber(), rowsPerPage()])
-  const found = useQuery(key, (options) => (who === undefined ? allRules(options) : rulesOf(who, options)), listMs)
-  const all = async () => {
-    const result = await (who === undefined ? allRules({}) : rulesOf(who, {}, exportPage))
+  const who = kinds.find((kind) => kind === readQueryValue('list'))
+  const key = JSON.stringify(['rules', who, readQueryValue('namespace'), readPageNumber(), readRowsPerPage()])
+  const found = useQuery(
+    key,
+    (options) => (who === undefined ? loadAllRules(options) : loadRules(who, options)),
+    listMs,
+  )
+  const loadAll = async () => {
+    const result = await (who === undefined ? loadAllRules({}) : loadRules(who, {}, exportPage))
     return 'failure' in result ? result : { reply: { data: result.reply.rules } }
   }
   const remove = (rule: Rule): void =>
@@ -120,7 +124,7 @@ export function Rules(): JSX.Element {
           name="list"
           options={[['', t('all')] as const, ...kinds.map((kind) => [kind, t(listTitles[kind])] as const)]}
         />
-        {may('create_acl') && (
+        {isAllowed('create_acl') && (
           <button type="button" onClick={() => setAdding(true)}>
             {t('add')}
           </button>
@@ -134,7 +138,7 @@ export function Rules(): JSX.Element {
         rowName={({ name, topic }) => `${name} ${topic}`.trim()}
         query={found}
         empty={t('noRules')}
-        all={all}
+        loadAll={loadAll}
         columns={[
           { key: 'who', title: t('who'), value: ({ who }) => who },
           { key: 'name', title: t('name'), value: ({ name }) => name },
@@ -142,7 +146,7 @@ export function Rules(): JSX.Element {
           { key: 'action', title: t('action'), value: ({ action }) => action },
           { key: 'access', title: t('access'), value: ({ access }) => access },
         ]}
-        actions={may('create_acl') ? [{ word: t('delete'), isDangerous: true, run: remove }] : []}
+        actions={isAllowed('create_acl') ? [{ word: t('delete'), isDangerous: true, run: remove }] : []}
       />
       {found.reply?.meta !== undefined && <NumberedPager meta={found.reply.meta} />}
       {isAdding && <RuleDialog onClose={() => setAdding(false)} onDone={found.reload} />}
@@ -164,7 +168,7 @@ function RuleDialog({ onClose, onDone }: DialogProps): JSX.Element {
   const save = async (): Promise<string | undefined> => {
     const subject = who === 'all' ? {} : { [who]: name }
     const result = await api.create_acl({ body: { ...subject, topic, action, access } })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     const { data } = result.reply
     const problem = Array.isArray(data) ? undefined : data.result
     if (problem !== undefined && problem !== 'ok') return problem

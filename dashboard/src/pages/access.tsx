@@ -5,17 +5,17 @@ import { useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
 import { Search, TextField, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { DataTable, exportPage, type RowAction } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { Time } from '../parts/values.tsx'
-import { api, type CallOptions, may, type Result, textOf } from '../state/api.ts'
+import { api, type CallOptions, isAllowed, type Result, formatFailure } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showDone, showResult } from '../state/results.ts'
-import { queryValue } from '../state/router.ts'
+import { readQueryValue } from '../state/router.ts'
 import { Bans } from './bans.tsx'
 import { Explain } from './explain.tsx'
 import { Rules } from './access-rules.tsx'
@@ -101,11 +101,11 @@ type CredentialDialogMode = { readonly act: 'add' } | { readonly act: 'change'; 
 
 function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
   const [mode, setMode] = useState<CredentialDialogMode>()
-  const search = queryValue('search')
-  const query = { page: pageNumber(), limit: rowsPerPage(), search }
-  const key = JSON.stringify([kind.title, query, queryValue('namespace')])
+  const search = readQueryValue('search')
+  const query = { page: readPageNumber(), limit: readRowsPerPage(), search }
+  const key = JSON.stringify([kind.title, query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => kind.list(query, options), listMs)
-  const canChange = may('create_auth_username')
+  const canChange = isAllowed('create_auth_username')
   const remove = (name: string): void =>
     confirmBefore({
       title: t('deleteTitle', { name: visible(name) }),
@@ -138,7 +138,7 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
         rowKey={({ name }) => name}
         query={found}
         empty={t(kind.empty)}
-        all={() => kind.list({ ...exportPage, search }, {})}
+        loadAll={() => kind.list({ ...exportPage, search }, {})}
         columns={[
           { key: 'name', title: t(kind.label), value: ({ name }) => name, canCopy: true },
           {
@@ -172,7 +172,7 @@ function CredentialDialog({ kind, mode, onClose, onDone }: DialogProps): JSX.Ele
   const title = isNew ? t(kind.add) : t('changePassword')
   const save = async (): Promise<string | undefined> => {
     const result = await (isNew ? kind.create(name, password) : kind.update(name, password))
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     showDone(`${title}: ${name}`)
     onDone()
     return undefined

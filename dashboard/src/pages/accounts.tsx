@@ -6,8 +6,8 @@ import { FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { CopyButton, Name, Time } from '../parts/values.tsx'
-import { api, textOf } from '../state/api.ts'
-import { msOfInput, visible } from '../state/format.ts'
+import { api, formatFailure } from '../state/api.ts'
+import { parseInputTime, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -79,7 +79,7 @@ function AccountList(): JSX.Element {
             word: t('delete'),
             isDangerous: true,
             run: ({ username }) => remove(username),
-            whyNot: ({ username }) => (username === session.value?.username ? t('ownAccount') : undefined),
+            findDisabledReason: ({ username }) => (username === session.value?.username ? t('ownAccount') : undefined),
           },
         ]}
       />
@@ -121,7 +121,7 @@ function AccountDialog({ onClose, onDone }: DialogProps): JSX.Element {
   const save = async (): Promise<string | undefined> => {
     const kept = namespace === '' ? {} : { namespace }
     const result = await api.add_user({ body: { username, password, role, ...kept } })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     showDone(`${t('addAccount')}: ${username}`)
     onDone()
     return undefined
@@ -226,9 +226,9 @@ function KeyDialog({ onClose, onDone, onSecret }: KeyDialogProps): JSX.Element {
   const [role, setRole] = useState<Role | 'publisher'>('viewer')
   const [expires, setExpires] = useState('')
   const save = async (): Promise<string | undefined> => {
-    const ends = expires === '' ? 'infinity' : new Date(msOfInput(expires)).toISOString()
+    const ends = expires === '' ? 'infinity' : new Date(parseInputTime(expires)).toISOString()
     const result = await api.add_api_key({ body: { name, role, desc: '', enable: true, expired_at: ends } })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     showDone(`${t('addApiKey')}: ${name}`)
     onSecret({ key: result.reply.api_key, secret: result.reply.api_secret })
     onDone()

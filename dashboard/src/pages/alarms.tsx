@@ -4,7 +4,7 @@ import { FailureNotice, Page } from '../parts/page.tsx'
 import { type Column, DataTable, withKeys } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { LocalTime } from '../parts/values.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { formatSeconds } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -60,7 +60,7 @@ function columns(isPast: boolean): readonly Column<Alarm>[] {
   return [...common, ended]
 }
 
-function rowsOf(nodes: readonly OfNode[] | undefined): readonly Alarm[] | undefined {
+function toAlarms(nodes: readonly OfNode[] | undefined): readonly Alarm[] | undefined {
   return nodes?.flatMap(({ node, alarms }) => alarms.map((alarm) => ({ ...alarm, node })))
 }
 
@@ -82,13 +82,13 @@ function Active(): JSX.Element {
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       <DataTable
         caption={t('activeAlarms')}
-        rows={rowsOf(found.reply?.data)}
+        rows={toAlarms(found.reply?.data)}
         rowKey={({ node, name }) => `${node} ${name}`}
         rowName={({ name }) => name}
         query={found}
         empty={t('noActiveAlarms')}
         columns={columns(false)}
-        actions={may('deactivate_alarm') ? [{ word: t('end'), run: end }] : []}
+        actions={isAllowed('deactivate_alarm') ? [{ word: t('end'), run: end }] : []}
       />
     </>
   )
@@ -96,7 +96,7 @@ function Active(): JSX.Element {
 
 function History(): JSX.Element {
   const found = useQuery('past alarms', (options) => api.list_deactivated_alarms({}, options), listMs)
-  const rows = rowsOf(found.reply?.data)
+  const rows = toAlarms(found.reply?.data)
   const clear = (): void =>
     confirmBefore({
       title: t('clearHistory'),
@@ -111,7 +111,7 @@ function History(): JSX.Element {
   return (
     <>
       <Toolbar>
-        {may('forget_deactivated_alarms') && (
+        {isAllowed('forget_deactivated_alarms') && (
           <button type="button" class="danger" onClick={clear}>
             {t('clearHistory')}
           </button>

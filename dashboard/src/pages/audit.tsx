@@ -3,14 +3,14 @@ import { useState } from 'preact/hooks'
 import { Dialog } from '../parts/dialogs.tsx'
 import { RouteSelect, Search, TextField, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { type Column, DataTable, exportPage, withKeys } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
 import { api } from '../state/api.ts'
-import { inputOfMs, msOfInput, visible } from '../state/format.ts'
+import { formatInputTime, parseInputTime, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { changeQuery, queryValue } from '../state/router.ts'
+import { changeQuery, readQueryValue } from '../state/router.ts'
 
 type Entry = Extract<Awaited<ReturnType<typeof api.get_audit>>, { reply: unknown }>['reply']['data'][number]
 
@@ -19,15 +19,19 @@ const outcomes = ['done', 'refused', 'failed'] as const
 
 export default function Audit(): JSX.Element {
   const [open, setOpen] = useState<Entry>()
-  const given = { username: queryValue('user'), operation: queryValue('operation'), outcome: queryValue('outcome') }
-  const times = { since: msText(queryValue('since')), until: msText(queryValue('until')) }
+  const given = {
+    username: readQueryValue('user'),
+    operation: readQueryValue('operation'),
+    outcome: readQueryValue('outcome'),
+  }
+  const times = { since: toMsText(readQueryValue('since')), until: toMsText(readQueryValue('until')) }
   const filters = Object.fromEntries(Object.entries({ ...given, ...times }).filter(([, value]) => value !== ''))
-  const query = { page: pageNumber(), limit: rowsPerPage(), ...filters }
-  const all = async () => {
+  const query = { page: readPageNumber(), limit: readRowsPerPage(), ...filters }
+  const loadAll = async () => {
     const result = await api.get_audit({ query: { ...exportPage, ...filters } })
     return 'failure' in result ? result : { reply: { data: withKeys(result.reply.data) } }
   }
-  const key = JSON.stringify(['audit', query, queryValue('namespace')])
+  const key = JSON.stringify(['audit', query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.get_audit({ query }, options), listMs)
   return (
     <Page title={t('auditLog')} isLive={true}>
@@ -40,8 +44,8 @@ export default function Audit(): JSX.Element {
         rowName={({ operation }) => operation}
         query={found}
         empty={t('noAudit')}
-        all={all}
-        columns={columns()}
+        loadAll={loadAll}
+        columns={createColumns()}
         actions={[{ word: t('show'), run: setOpen }]}
       />
       <NumberedPager meta={found.reply?.meta} />
@@ -63,8 +67,8 @@ export default function Audit(): JSX.Element {
 }
 
 /** Milliseconds since 1970, as the API takes them. */
-function msText(local: string): string {
-  const ms = msOfInput(local)
+function toMsText(local: string): string {
+  const ms = parseInputTime(local)
   return Number.isNaN(ms) ? '' : String(ms)
 }
 
@@ -80,7 +84,7 @@ function Filters(): JSX.Element {
       />
       <button
         type="button"
-        onClick={() => changeQuery({ since: inputOfMs(Date.now() - dayMs), until: undefined, page: undefined })}
+        onClick={() => changeQuery({ since: formatInputTime(Date.now() - dayMs), until: undefined, page: undefined })}
       >
         {t('lastDay')}
       </button>
@@ -89,7 +93,7 @@ function Filters(): JSX.Element {
           key={name}
           label={t(name)}
           type="datetime-local"
-          value={queryValue(name)}
+          value={readQueryValue(name)}
           onInput={(value) => changeQuery({ [name]: value, page: undefined })}
         />
       ))}
@@ -97,7 +101,7 @@ function Filters(): JSX.Element {
   )
 }
 
-function columns(): readonly Column<Entry>[] {
+function createColumns(): readonly Column<Entry>[] {
   return [
     { key: 'time', title: t('time'), value: ({ at }) => at, render: (row) => <Time ms={row.at_ms} /> },
     { key: 'username', title: t('user'), value: ({ username }) => username },

@@ -3,18 +3,18 @@
 import type { JSX } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { DataTable, exportPage, type RowAction } from '../parts/table.tsx'
 import { Name, Time } from '../parts/values.tsx'
 import { NamespaceSelect } from '../shell/namespace-select.tsx'
-import { api, may, textOf } from '../state/api.ts'
+import { api, isAllowed, formatFailure } from '../state/api.ts'
 import { saveFile } from '../state/export.ts'
 import { formatBytes, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showFailed, showResult } from '../state/results.ts'
-import { namespaceInRoute, queryValue } from '../state/router.ts'
+import { namespaceInRoute, readQueryValue } from '../state/router.ts'
 import { isAdministrator, session } from '../state/session.ts'
 import { RestoreDialog } from './restore.tsx'
 
@@ -25,10 +25,10 @@ const msPerSecond = 1_000
 
 export default function Backup(): JSX.Element {
   const [restored, setRestored] = useState<BackupFile>()
-  const query = { page: pageNumber(), limit: rowsPerPage() }
-  const key = JSON.stringify(['backups', query, queryValue('namespace')])
+  const query = { page: readPageNumber(), limit: readRowsPerPage() }
+  const key = JSON.stringify(['backups', query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.get_backup_files({ query }, options), listMs)
-  const actions = fileActions(setRestored, found.reload)
+  const actions = createFileActions(setRestored, found.reload)
   return (
     <Page title={t('backup')} isLive={true}>
       <BackupScope />
@@ -40,7 +40,7 @@ export default function Backup(): JSX.Element {
         rowKey={({ filename }) => filename}
         query={found}
         empty={t('noBackups')}
-        all={() => api.get_backup_files({ query: exportPage })}
+        loadAll={() => api.get_backup_files({ query: exportPage })}
         columns={[
           { key: 'filename', title: t('fileName'), value: ({ filename }) => filename },
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },
@@ -78,7 +78,7 @@ function BackupScope(): JSX.Element | null {
       </p>
     )
   }
-  if (!isAdministrator.value || !may('get_namespaces')) return null
+  if (!isAdministrator.value || !isAllowed('get_namespaces')) return null
   return (
     <div class="toolbar">
       <NamespaceSelect />
@@ -149,10 +149,10 @@ export function Progress(): JSX.Element {
   )
 }
 
-function fileActions(restore: (file: BackupFile) => void, onDone: () => void): readonly RowAction<BackupFile>[] {
+function createFileActions(restore: (file: BackupFile) => void, onDone: () => void): readonly RowAction<BackupFile>[] {
   const download = async ({ filename, node }: BackupFile): Promise<void> => {
     const result = await api.download_backup_file({ params: { filename }, query: { node } })
-    if ('failure' in result) showFailed(`${t('download')} ${filename}`, textOf(result.failure))
+    if ('failure' in result) showFailed(`${t('download')} ${filename}`, formatFailure(result.failure))
     else saveFile(filename, 'application/gzip', await result.reply.blob())
   }
   const remove = ({ filename, node }: BackupFile): void =>

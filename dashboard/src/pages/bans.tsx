@@ -2,24 +2,24 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { DataTable, exportPage } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showResult } from '../state/results.ts'
-import { queryValue } from '../state/router.ts'
+import { readQueryValue } from '../state/router.ts'
 import { BanDialog } from './client-acts.tsx'
 
 const msPerSecond = 1_000
 
 export function Bans(): JSX.Element {
   const [isAdding, setAdding] = useState(false)
-  const query = { page: pageNumber(), limit: rowsPerPage() }
-  const key = JSON.stringify(['bans', query, queryValue('namespace')])
+  const query = { page: readPageNumber(), limit: readRowsPerPage() }
+  const key = JSON.stringify(['bans', query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.list_banned({ query }, options), listMs)
   const remove = (as: string, who: string): void =>
     confirmBefore({
@@ -35,7 +35,7 @@ export function Bans(): JSX.Element {
   return (
     <>
       <Toolbar>
-        {may('create_banned') && (
+        {isAllowed('create_banned') && (
           <button type="button" onClick={() => setAdding(true)}>
             {t('add')}
           </button>
@@ -49,7 +49,7 @@ export function Bans(): JSX.Element {
         rowName={({ who }) => who}
         query={found}
         empty={t('noBans')}
-        all={() => api.list_banned({ query: exportPage })}
+        loadAll={() => api.list_banned({ query: exportPage })}
         columns={[
           { key: 'who', title: t('who'), value: ({ who }) => who },
           { key: 'as', title: t('by'), value: ({ as }) => as },
@@ -64,7 +64,9 @@ export function Bans(): JSX.Element {
           },
         ]}
         actions={
-          may('delete_banned') ? [{ word: t('delete'), isDangerous: true, run: ({ as, who }) => remove(as, who) }] : []
+          isAllowed('delete_banned')
+            ? [{ word: t('delete'), isDangerous: true, run: ({ as, who }) => remove(as, who) }]
+            : []
         }
       />
       <NumberedPager meta={found.reply?.meta} />

@@ -5,7 +5,7 @@ import { FailureNotice, Page } from '../parts/page.tsx'
 import { SwitchCell } from '../parts/switch-cell.tsx'
 import { type Column, DataTable } from '../parts/table.tsx'
 import { LocalTime } from '../parts/values.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { formatNumber, formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -19,7 +19,7 @@ type Bridge = Extract<
 export default function Bridges(): JSX.Element {
   const [edited, setEdited] = useState<Bridge>()
   const found = useQuery('bridges', (options) => api.get_mqtt_bridges({}, options), listMs)
-  const canChange = may('put_mqtt_bridge')
+  const canChange = isAllowed('put_mqtt_bridge')
   const turn = async (name: string, isOn: boolean): Promise<void> => {
     const result = await api.put_mqtt_bridge_switch({
       params: { bridge_name: name },
@@ -37,7 +37,7 @@ export default function Bridges(): JSX.Element {
         rowKey={({ name }) => name}
         query={found}
         empty={t('noBridges')}
-        columns={bridgeColumns(canChange, turn)}
+        columns={createBridgeColumns(canChange, turn)}
         actions={canChange ? [{ word: t('edit'), run: setEdited }] : []}
       />
       {edited !== undefined && (
@@ -47,7 +47,7 @@ export default function Bridges(): JSX.Element {
   )
 }
 
-function bridgeColumns(
+function createBridgeColumns(
   canChange: boolean,
   turn: (name: string, isOn: boolean) => Promise<void>,
 ): readonly Column<Bridge>[] {

@@ -4,8 +4,8 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
 import { Select, TextField } from '../parts/fields.tsx'
-import { api, textOf } from '../state/api.ts'
-import { msOfInput, visible } from '../state/format.ts'
+import { api, formatFailure } from '../state/api.ts'
+import { parseInputTime, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showDone, showResult } from '../state/results.ts'
@@ -41,9 +41,9 @@ export function BanDialog({ onClose, onDone, who: preset = '' }: BanProps): JSX.
   const [reason, setReason] = useState('')
   const [until, setUntil] = useState('')
   const save = async (): Promise<string | undefined> => {
-    const ends = until === '' ? null : Math.floor(msOfInput(until) / 1_000)
+    const ends = until === '' ? null : Math.floor(parseInputTime(until) / 1_000)
     const result = await api.create_banned({ body: { as, who, reason, until: ends } })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     showDone(`${t('addBan')}: ${who}`)
     onDone()
     return undefined
@@ -84,7 +84,7 @@ export function TraceDialog({ onClose, onDone, clientId = '' }: TraceProps): JSX
   const [seconds, setSeconds] = useState(presetSeconds)
   const save = async (): Promise<string | undefined> => {
     const result = await api.create_trace({ body: { name, type, [type]: value, duration: Number(seconds) } })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     showDone(`${t('addTrace')}: ${name}`)
     onDone()
     return undefined

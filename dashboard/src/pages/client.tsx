@@ -7,15 +7,15 @@ import { Facts, FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable, withKeys } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { CopyButton, LocalTime, Name, Time } from '../parts/values.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { formatBytes, formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showResult } from '../state/results.ts'
-import { queryValue } from '../state/router.ts'
+import { readQueryValue } from '../state/router.ts'
 import { confirmDisconnect, BanDialog, TraceDialog } from './client-acts.tsx'
-import { versionOf } from './clients.tsx'
+import { formatProtocolVersion } from './clients.tsx'
 import { Explain } from './explain.tsx'
 
 type LookupReply = Extract<Awaited<ReturnType<typeof api.lookup_client>>, { reply: unknown }>['reply']
@@ -43,7 +43,7 @@ export function ClientPage({ clientId }: { readonly clientId: string }): JSX.Ele
           {
             key: 'explain',
             title: t('explain'),
-            render: () => <Explain clientId={clientId} topic={queryValue('topic')} />,
+            render: () => <Explain clientId={clientId} topic={readQueryValue('topic')} />,
           },
         ]}
       />
@@ -63,7 +63,7 @@ function ClientButtons({ clientId, client, onDone }: ButtonsProps): JSX.Element 
   return (
     <>
       <CopyButton text={clientId} what={t('clientId')} />
-      {may('kickout_client') && (
+      {isAllowed('kickout_client') && (
         <button
           type="button"
           class="danger"
@@ -73,12 +73,12 @@ function ClientButtons({ clientId, client, onDone }: ButtonsProps): JSX.Element 
           {t('disconnect')}
         </button>
       )}
-      {may('create_banned') && (
+      {isAllowed('create_banned') && (
         <button type="button" class="danger" onClick={() => setOpen('ban')}>
           {t('ban')}
         </button>
       )}
-      {may('create_trace') && (
+      {isAllowed('create_trace') && (
         <button type="button" onClick={() => setOpen('trace')}>
           {t('trace')}
         </button>
@@ -98,7 +98,7 @@ function SessionFacts({ client }: { readonly client: ClientRow | undefined }): J
         [t('userName'), client.username === '' ? t('none') : <Name text={client.username} />],
         [t('namespace'), client.namespace === undefined ? t('global') : <Name text={client.namespace} />],
         [t('address'), client.ip_address === '' ? t('none') : `${client.ip_address}:${client.port}`],
-        [t('mqttVersion'), versionOf(client.proto_ver)],
+        [t('mqttVersion'), formatProtocolVersion(client.proto_ver)],
         [t('nodeName'), <Name key="node" text={client.node} />],
         [t('connectedAt'), <LocalTime key="connected" text={client.connected_at} />],
         [t('disconnectedAt'), client.disconnected_at === undefined ? '–' : <LocalTime text={client.disconnected_at} />],
@@ -142,7 +142,7 @@ function Subscriptions({ clientId }: { readonly clientId: string }): JSX.Element
     })
   return (
     <>
-      {may('mqtt_subscribe') && <SubscribeForm clientId={clientId} found={found} />}
+      {isAllowed('mqtt_subscribe') && <SubscribeForm clientId={clientId} found={found} />}
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       <DataTable
         caption={t('subscriptions')}
@@ -155,7 +155,7 @@ function Subscriptions({ clientId }: { readonly clientId: string }): JSX.Element
           { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
         ]}
         actions={
-          may('mqtt_unsubscribe')
+          isAllowed('mqtt_unsubscribe')
             ? [{ word: t('unsubscribe'), isDangerous: true, run: ({ topic }) => unsubscribe(topic) }]
             : []
         }

@@ -1,16 +1,16 @@
 import type { JSX } from 'preact'
 import { RouteCheckbox, RouteSelect, Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { CursorPager, cursorInRoute, rowsPerPage } from '../parts/pager.tsx'
+import { CursorPager, readCursor, readRowsPerPage } from '../parts/pager.tsx'
 import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
 import { LocalTime } from '../parts/values.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { queryValue, route } from '../state/router.ts'
+import { readQueryValue, route } from '../state/router.ts'
 import { ClientPage } from './client.tsx'
 import { confirmDisconnect } from './client-acts.tsx'
-import { clientColumn } from './message-columns.tsx'
+import { createClientColumn } from './message-columns.tsx'
 
 export default function Clients(): JSX.Element {
   const clientId = route.value.path[1]
@@ -21,23 +21,23 @@ type ClientQuery = NonNullable<NonNullable<Parameters<typeof api.list_clients>[0
 type ClientRow = Extract<Awaited<ReturnType<typeof api.list_clients>>, { reply: unknown }>['reply']['data'][number]
 
 /** The filters of the route as the API takes them. */
-function filtersOfRoute(): ClientQuery {
-  const search = queryValue('search')
-  const state = queryValue('state')
+function readRouteFilters(): ClientQuery {
+  const search = readQueryValue('search')
+  const state = readQueryValue('state')
   const [, kind = '', text = search] = /^(user|ip):(.*)$/.exec(search) ?? []
   return {
     ...(kind === '' && text !== '' ? { _like_clientid: text } : {}),
     ...(kind === 'user' ? { _like_username: text } : {}),
     ...(kind === 'ip' ? { ip_address: text } : {}),
     ...(state === '' ? {} : { conn_state: state }),
-    ...(queryValue('waiting') === '1' ? { _gte_mqueue_len: 1 } : {}),
-    ...(queryValue('dropped') === '1' ? { _gte_mqueue_dropped: 1 } : {}),
-    ...(queryValue('internal') === '1' ? {} : { internal: false }),
+    ...(readQueryValue('waiting') === '1' ? { _gte_mqueue_len: 1 } : {}),
+    ...(readQueryValue('dropped') === '1' ? { _gte_mqueue_dropped: 1 } : {}),
+    ...(readQueryValue('internal') === '1' ? {} : { internal: false }),
   }
 }
 
-const columns = (): readonly Column<ClientRow>[] => [
-  clientColumn(),
+const createColumns = (): readonly Column<ClientRow>[] => [
+  createClientColumn(),
   { key: 'username', title: t('userName'), value: ({ username }) => username },
   {
     key: 'conn_state',
@@ -46,7 +46,7 @@ const columns = (): readonly Column<ClientRow>[] => [
     render: (row) => t(row.connected ? 'connected' : 'disconnected'),
   },
   { key: 'ip_address', title: t('address'), value: (row) => row.ip_address },
-  { key: 'proto_ver', title: t('mqttVersion'), value: (row) => versionOf(row.proto_ver) },
+  { key: 'proto_ver', title: t('mqttVersion'), value: (row) => formatProtocolVersion(row.proto_ver) },
   {
     key: 'since',
     title: t('since'),
@@ -60,22 +60,22 @@ const columns = (): readonly Column<ClientRow>[] => [
 ]
 
 /** As people write it. */
-export function versionOf(level: number): string {
+export function formatProtocolVersion(level: number): string {
   return level === 4 ? '3.1.1' : level === 3 ? '3.1' : '5.0'
 }
 
 function ClientList(): JSX.Element {
-  const filters = filtersOfRoute()
-  const limit = rowsPerPage()
-  const cursor = cursorInRoute()
+  const filters = readRouteFilters()
+  const limit = readRowsPerPage()
+  const cursor = readCursor()
   const query = { ...filters, limit, cursor }
-  const namespace = queryValue('namespace')
+  const namespace = readQueryValue('namespace')
   const clients = useQuery(
     JSON.stringify([query, namespace]),
     (options) => api.list_clients({ query }, options),
     listMs,
   )
-  const all = () => api.list_clients({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
+  const loadAll = () => api.list_clients({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
   return (
     <Page title={t('clients')} isLive={true}>
       <Toolbar>
@@ -96,19 +96,19 @@ function ClientList(): JSX.Element {
       <FailureNotice failure={clients.failure} onRetry={clients.reload} />
       <DataTable
         caption={t('clients')}
-        columns={columns()}
+        columns={createColumns()}
         rows={clients.reply?.data}
         rowKey={({ clientid }) => clientid}
         query={clients}
         empty={t('noClients')}
-        all={all}
+        loadAll={loadAll}
         actions={
-          may('kickout_client')
+          isAllowed('kickout_client')
             ? [
                 {
                   word: t('disconnect'),
                   isDangerous: true,
-                  whyNot: ({ connected }) => (connected ? undefined : t('notConnected')),
+                  findDisabledReason: ({ connected }) => (connected ? undefined : t('notConnected')),
                   run: ({ clientid }) => confirmDisconnect(clientid, clients.reload),
                 },
               ]

@@ -4,7 +4,7 @@ import { Dialog } from '../parts/dialogs.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
-import { api, may, textOf } from '../state/api.ts'
+import { api, isAllowed, formatFailure } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -24,7 +24,7 @@ export function ConfigurationHistory(): JSX.Element {
   const compare = async ({ number }: Version): Promise<readonly Change[] | undefined> => {
     const result = await api.diff_configuration({ params: { number: String(number) } })
     if ('reply' in result) return result.reply.data.changes
-    showFailed(t('compare'), textOf(result.failure))
+    showFailed(t('compare'), formatFailure(result.failure))
     return undefined
   }
   const show = async (version: Version): Promise<void> => {
@@ -54,8 +54,8 @@ export function ConfigurationHistory(): JSX.Element {
       word: t('rollBack'),
       isDangerous: true,
       run: (row) => void rollBack(row),
-      isShown: () => may('rollback_configuration'),
-      whyNot: ({ number }) => (number === newest ? t('isNewest') : undefined),
+      isShown: () => isAllowed('rollback_configuration'),
+      findDisabledReason: ({ number }) => (number === newest ? t('isNewest') : undefined),
     },
   ]
   return (
@@ -67,7 +67,7 @@ export function ConfigurationHistory(): JSX.Element {
         rowKey={({ number }) => String(number)}
         query={found}
         empty={t('noVersions')}
-        columns={versionColumns()}
+        columns={createVersionColumns()}
         actions={actions}
       />
       {outcome !== undefined && <OutcomeView outcome={outcome} />}
@@ -85,7 +85,7 @@ export function ConfigurationHistory(): JSX.Element {
   )
 }
 
-function versionColumns(): readonly Column<Version>[] {
+function createVersionColumns(): readonly Column<Version>[] {
   return [
     { key: 'number', title: t('number'), value: ({ number }) => number, isNumber: true },
     { key: 'at', title: t('time'), value: ({ at }) => at, render: ({ at }) => <Time ms={Date.parse(at)} /> },

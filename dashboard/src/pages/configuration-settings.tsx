@@ -5,14 +5,14 @@ import { useMemo, useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
 import { Search } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { api, may, textOf } from '../state/api.ts'
+import { api, isAllowed, formatFailure } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { showDone } from '../state/results.ts'
-import { queryValue } from '../state/router.ts'
+import { readQueryValue } from '../state/router.ts'
 import { ChangeList, type Outcome, OutcomeView } from './configuration-changes.tsx'
 import { type Setting, SettingField } from './setting-field.tsx'
-import { settingsObject } from './setting-values.ts'
+import { createSettingsObject } from './setting-values.ts'
 
 /** Fields in the page at one time: the search finds the others. */
 const maxShown = 60
@@ -23,8 +23,11 @@ export function ConfigurationSettings(): JSX.Element {
   const [outcome, setOutcome] = useState<Outcome>()
   const found = useQuery('settings', (options) => api.get_configuration_schema({}, options))
   const settings = found.reply?.data
-  const search = queryValue('search').toLowerCase()
-  const matching = useMemo(() => settings?.filter((setting) => matches(setting, search)) ?? [], [settings, search])
+  const search = readQueryValue('search').toLowerCase()
+  const matching = useMemo(
+    () => settings?.filter((setting) => matchesSearch(setting, search)) ?? [],
+    [settings, search],
+  )
   const edit = ({ key, value }: Setting, text: string): void => {
     const next = new Map(edited)
     if (text === value) next.delete(key)
@@ -33,11 +36,11 @@ export function ConfigurationSettings(): JSX.Element {
   }
   const changed = settings?.filter(({ key }) => edited.has(key)) ?? []
   const apply = async (): Promise<string | undefined> => {
-    const data = settingsObject(
+    const data = createSettingsObject(
       changed.map((setting) => ({ path: setting.path, text: edited.get(setting.key) ?? '', setting })),
     )
     const result = await api.set_broker_configuration({ body: { data } })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     setOutcome(result.reply.data)
     setEdited(new Map())
     showDone(t('applyChanges'))
@@ -48,7 +51,7 @@ export function ConfigurationSettings(): JSX.Element {
     <>
       <div class="toolbar">
         <Search label={t('searchSettings')} />
-        {may('set_broker_configuration') && (
+        {isAllowed('set_broker_configuration') && (
           <button type="button" class="primary" disabled={edited.size === 0} onClick={() => setReviewing(true)}>
             {t('reviewChanges')}
           </button>
@@ -74,6 +77,6 @@ export function ConfigurationSettings(): JSX.Element {
   )
 }
 
-function matches({ key, description }: Setting, search: string): boolean {
+function matchesSearch({ key, description }: Setting, search: string): boolean {
   return search === '' || key.toLowerCase().includes(search) || description.toLowerCase().includes(search)
 }

@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { TextArea } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { api, type Failure, may } from '../state/api.ts'
+import { api, type Failure, isAllowed } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -60,9 +60,9 @@ export function ConfigurationText(): JSX.Element {
         value={text ?? ''}
         onInput={setText}
         rows={editorRows}
-        isReadOnly={!may('update_config')}
+        isReadOnly={!isAllowed('update_config')}
       />
-      {may('update_config') && (
+      {isAllowed('update_config') && (
         <div class="dialog-buttons">
           <button type="button" disabled={text === undefined} onClick={() => void check()}>
             {t('check')}

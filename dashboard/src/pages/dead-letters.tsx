@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact'
 import { Time } from '../parts/values.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { showDone, showFailed, showResult } from '../state/results.ts'
@@ -31,7 +31,7 @@ export function DeadLetters({ action, onClose, onChanged }: StoredResultsProps):
     showResult(`${t('delete')} ${action}`, await api.remove_dead_letters({ params, query: { letter } }))
     showChange()
   }
-  const canChange = may('retry_dead_letters')
+  const canChange = isAllowed('retry_dead_letters')
   return (
     <StoredResults
       action={action}

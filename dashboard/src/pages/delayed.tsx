@@ -4,23 +4,23 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Dialog } from '../parts/dialogs.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { PayloadView } from '../parts/payload.tsx'
 import { type Column, DataTable, exportPage, type RowAction } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showResult } from '../state/results.ts'
-import { messageColumns } from './message-columns.tsx'
+import { createMessageColumns } from './message-columns.tsx'
 
 type Row = Extract<Awaited<ReturnType<typeof api.list_delayed_messages>>, { reply: unknown }>['reply']['data'][number]
 
 export default function Delayed(): JSX.Element {
   const [shown, setShown] = useState<Row>()
-  const query = { page: pageNumber(), limit: rowsPerPage() }
+  const query = { page: readPageNumber(), limit: readRowsPerPage() }
   const found = useQuery(
     `delayed ${JSON.stringify(query)}`,
     (options) => api.list_delayed_messages({ query }, options),
@@ -36,11 +36,11 @@ export default function Delayed(): JSX.Element {
         rowName={({ topic }) => topic}
         query={found}
         empty={t('noDelayed')}
-        all={() => api.list_delayed_messages({ query: exportPage })}
-        columns={delayedColumns()}
+        loadAll={() => api.list_delayed_messages({ query: exportPage })}
+        columns={createDelayedColumns()}
         actions={[
           { word: t('show'), run: setShown },
-          ...(may('delete_delayed_message') ? [deletion(found.reload)] : []),
+          ...(isAllowed('delete_delayed_message') ? [createDeletion(found.reload)] : []),
         ]}
       />
       <NumberedPager meta={found.reply?.meta} />
@@ -49,9 +49,9 @@ export default function Delayed(): JSX.Element {
   )
 }
 
-function delayedColumns(): readonly Column<Row>[] {
+function createDelayedColumns(): readonly Column<Row>[] {
   return [
-    ...messageColumns<Row>(),
+    ...createMessageColumns<Row>(),
     {
       key: 'publish_at',
       title: t('publishedAt'),
@@ -75,7 +75,7 @@ function delayedColumns(): readonly Column<Row>[] {
   ]
 }
 
-function deletion(onDone: () => void): RowAction<Row> {
+function createDeletion(onDone: () => void): RowAction<Row> {
   return {
     word: t('delete'),
     isDangerous: true,

@@ -1,15 +1,15 @@
 import type { JSX } from 'preact'
 import { RouteSelect, Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Facts, Page } from '../parts/page.tsx'
-import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { DataTable, exportPage, withKeys } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
 import { api } from '../state/api.ts'
 import { formatNumber } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { linkTo, queryValue } from '../state/router.ts'
-import { clientColumn } from './message-columns.tsx'
+import { formatLink, readQueryValue } from '../state/router.ts'
+import { createClientColumn } from './message-columns.tsx'
 
 type Reason = NonNullable<NonNullable<NonNullable<Parameters<typeof api.list_dropped>[0]>['query']>['reason']>
 
@@ -29,18 +29,18 @@ const reasons: readonly Reason[] = [
 ]
 
 export default function Dropped(): JSX.Element {
-  const topic = queryValue('search')
-  const reason = reasons.find((one) => one === queryValue('reason'))
+  const topic = readQueryValue('search')
+  const reason = reasons.find((one) => one === readQueryValue('reason'))
   const filters = {
     ...(topic === '' ? {} : { topic }),
     ...(reason === undefined ? {} : { reason }),
   }
-  const query = { page: pageNumber(), limit: rowsPerPage(), ...filters }
-  const all = async () => {
+  const query = { page: readPageNumber(), limit: readRowsPerPage(), ...filters }
+  const loadAll = async () => {
     const result = await api.list_dropped({ query: { ...exportPage, ...filters } })
     return 'failure' in result ? result : { reply: { data: withKeys(result.reply.data) } }
   }
-  const key = JSON.stringify(['dropped', query, queryValue('namespace')])
+  const key = JSON.stringify(['dropped', query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.list_dropped({ query }, options), listMs)
   const counts = Object.entries(found.reply?.meta.by_reason ?? {})
   return (
@@ -61,31 +61,31 @@ export default function Dropped(): JSX.Element {
         rowKey={({ rowKey }) => rowKey}
         query={found}
         empty={t('noDropped')}
-        all={all}
+        loadAll={loadAll}
         columns={[
           { key: 'ts', title: t('time'), value: ({ ts }) => ts, render: ({ ts }) => <Time ms={ts} /> },
           { key: 'topic', title: t('topic'), value: (row) => row.topic, canCopy: true },
           { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
           { key: 'reason', title: t('reason'), value: (row) => row.reason },
           { key: 'publisher', title: t('publisher'), value: ({ publisher }) => publisher, canCopy: true },
-          clientColumn(t('receiver')),
+          createClientColumn(t('receiver')),
           {
             key: 'explain',
             title: t('explain'),
             value: () => '',
             render: ({ publisher, topic: ofMessage }) =>
               publisher === '' ? null : (
-                <a href={linkTo(['clients', publisher], { tab: 'explain', topic: ofMessage })}>{t('explain')}</a>
+                <a href={formatLink(['clients', publisher], { tab: 'explain', topic: ofMessage })}>{t('explain')}</a>
               ),
           },
         ]}
       />
-      <NumberedPager meta={pagesOf(found.reply?.meta)} />
+      <NumberedPager meta={toPageMeta(found.reply?.meta)} />
     </Page>
   )
 }
 
 /** Computes `hasnext`: the reply has a count only. */
-function pagesOf(meta: { readonly page: number; readonly limit: number; readonly count: number } | undefined) {
+function toPageMeta(meta: { readonly page: number; readonly limit: number; readonly count: number } | undefined) {
   return meta === undefined ? undefined : { count: meta.count, hasnext: meta.page * meta.limit < meta.count }
 }

@@ -5,7 +5,7 @@ import { useState } from 'preact/hooks'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { SwitchCell } from '../parts/switch-cell.tsx'
 import { type Column, DataTable } from '../parts/table.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -24,7 +24,7 @@ export default function Gateways(): JSX.Element {
   const [edited, setEdited] = useState<Edited>()
   const [extended, setExtended] = useState<string>()
   const found = useQuery('gateways', (options) => api.get_gateways({}, options), listMs)
-  const canChange = may('change_gateway')
+  const canChange = isAllowed('change_gateway')
   const turn = async (name: string, isOn: boolean): Promise<void> => {
     const result = await api.enable_gateway({ params: { name, enable: isOn ? 'true' : 'false' } })
     showResult(`${t(isOn ? 'turnOn' : 'turnOff')} ${name}`, result)
@@ -44,7 +44,7 @@ export default function Gateways(): JSX.Element {
         rowKey={({ name }) => name}
         query={found}
         empty={t('noGateways')}
-        columns={gatewayColumns(canChange, turn)}
+        columns={createGatewayColumns(canChange, turn)}
         actions={
           canChange
             ? [
@@ -91,7 +91,7 @@ function NewListener({ gateway, onClose, onDone }: ListenerProps): JSX.Element {
   )
 }
 
-function gatewayColumns(
+function createGatewayColumns(
   canChange: boolean,
   turn: (name: string, isOn: boolean) => Promise<void>,
 ): readonly Column<Gateway>[] {
@@ -122,11 +122,11 @@ function gatewayColumns(
     { key: 'maximum', title: t('maximum'), value: (row) => row.max_connections, isNumber: true },
     { key: 'received', title: t('packetsReceived'), value: ({ metrics }) => metrics['received'] ?? 0, isNumber: true },
     { key: 'sent', title: t('packetsSent'), value: ({ metrics }) => metrics['sent'] ?? 0, isNumber: true },
-    { key: 'dropped', title: t('dropped'), value: ({ metrics }) => droppedIn(metrics), isNumber: true },
+    { key: 'dropped', title: t('dropped'), value: ({ metrics }) => countDropped(metrics), isNumber: true },
   ]
 }
 
-function droppedIn(metrics: Readonly<Record<string, number>>): number {
+function countDropped(metrics: Readonly<Record<string, number>>): number {
   let sum = 0
   for (const [name, count] of Object.entries(metrics)) if (name.startsWith('dropped.')) sum += count
   return sum

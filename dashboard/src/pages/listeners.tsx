@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -10,25 +10,25 @@ import { showResult } from '../state/results.ts'
 
 type Action = 'start' | 'stop' | 'restart'
 
-function titleOf(action: Action, name: string): string {
+function formatTitle(action: Action, name: string): string {
   return action === 'restart' ? t('restartTitle', { name }) : `${t(action)} ${name}`
 }
 
 export default function Listeners(): JSX.Element {
   const found = useQuery('listeners', (options) => api.list_listeners({}, options), listMs)
   const rows = found.reply?.data.flatMap(({ node, listeners }) => listeners.map((row) => ({ ...row, node })))
-  const control = async (action: Action, identifier: string): Promise<boolean> => {
+  const controlListener = async (action: Action, identifier: string): Promise<boolean> => {
     const result = await api.control_listener({ params: { identifier, action } })
-    showResult(titleOf(action, identifier), result)
+    showResult(formatTitle(action, identifier), result)
     found.reload()
     return true
   }
   const confirmControl = (action: 'restart' | 'stop', identifier: string): void =>
     confirmBefore({
-      title: titleOf(action, visible(identifier)),
+      title: formatTitle(action, visible(identifier)),
       text: t(action === 'restart' ? 'restartListenerText' : 'stopListenerText'),
       act: t(action),
-      run: () => control(action, identifier),
+      run: () => controlListener(action, identifier),
     })
   return (
     <Page title={t('listeners')} isLive={true}>
@@ -51,7 +51,7 @@ export default function Listeners(): JSX.Element {
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },
         ]}
         actions={
-          may('control_listener')
+          isAllowed('control_listener')
             ? [
                 {
                   word: t('restart'),
@@ -67,7 +67,7 @@ export default function Listeners(): JSX.Element {
                 {
                   word: t('start'),
                   isShown: ({ running }) => !running,
-                  run: ({ identifier }) => void control('start', identifier),
+                  run: ({ identifier }) => void controlListener('start', identifier),
                 },
               ]
             : []

@@ -4,10 +4,10 @@ import type { Column } from '../parts/table.tsx'
 import { Name } from '../parts/values.tsx'
 import { formatBytes } from '../state/format.ts'
 import { t } from '../state/messages.ts'
-import { linkTo } from '../state/router.ts'
+import { formatLink } from '../state/router.ts'
 
 /** The identifier, as a link to the page of the client. */
-export function clientColumn<Row extends { readonly clientid: string }>(title = t('clientId')): Column<Row> {
+export function createClientColumn<Row extends { readonly clientid: string }>(title = t('clientId')): Column<Row> {
   return {
     key: 'clientid',
     canCopy: true,
@@ -15,7 +15,7 @@ export function clientColumn<Row extends { readonly clientid: string }>(title = 
     value: ({ clientid }) => clientid,
     render: ({ clientid }) =>
       clientid === '' ? null : (
-        <a href={linkTo(['clients', clientid])}>
+        <a href={formatLink(['clients', clientid])}>
           <Name text={clientid} />
         </a>
       ),
@@ -29,7 +29,7 @@ interface StoredMessage {
   readonly from_clientid: string
 }
 
-export function messageColumns<Row extends StoredMessage>(): readonly Column<Row>[] {
+export function createMessageColumns<Row extends StoredMessage>(): readonly Column<Row>[] {
   return [
     { key: 'topic', title: t('topic'), value: ({ topic }) => topic, canCopy: true },
     { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },

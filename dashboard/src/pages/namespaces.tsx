@@ -5,7 +5,7 @@ import { TextField } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { type Column, DataTable } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
-import { api, may, textOf } from '../state/api.ts'
+import { api, isAllowed, formatFailure } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -15,7 +15,7 @@ import { showDone, showResult } from '../state/results.ts'
 type Row = Extract<Awaited<ReturnType<typeof api.get_namespaces>>, { reply: unknown }>['reply']['data'][number]
 type Limit = Row['limits']['max_clients']
 
-function limitText(limit: Limit): string {
+function describeLimit(limit: Limit): string {
   return limit === null ? t('byDefault') : String(limit)
 }
 
@@ -34,7 +34,7 @@ export default function Namespaces(): JSX.Element {
         return true
       },
     })
-  const canChange = may('add_namespace')
+  const canChange = isAllowed('add_namespace')
   return (
     <Page
       title={t('namespaces')}
@@ -54,7 +54,7 @@ export default function Namespaces(): JSX.Element {
         rowKey={({ namespace }) => namespace}
         query={found}
         empty={t('noNamespaces')}
-        columns={namespaceColumns()}
+        columns={createNamespaceColumns()}
         actions={
           canChange
             ? [
@@ -75,18 +75,18 @@ export default function Namespaces(): JSX.Element {
   )
 }
 
-function namespaceColumns(): readonly Column<Row>[] {
+function createNamespaceColumns(): readonly Column<Row>[] {
   return [
     { key: 'namespace', title: t('namespaceName'), value: ({ namespace }) => namespace },
     { key: 'clients', title: t('clients'), value: ({ clients }) => clients, isNumber: true },
     { key: 'retained_messages', title: t('retained'), value: (row) => row.retained_messages, isNumber: true },
-    { key: 'max_clients', title: t('maxClients'), value: ({ limits }) => limitText(limits.max_clients) },
+    { key: 'max_clients', title: t('maxClients'), value: ({ limits }) => describeLimit(limits.max_clients) },
     {
       key: 'max_retained_messages',
       title: t('maxRetained'),
-      value: ({ limits }) => limitText(limits.max_retained_messages),
+      value: ({ limits }) => describeLimit(limits.max_retained_messages),
     },
-    { key: 'messages_rate', title: t('messagesRate'), value: ({ limits }) => limitText(limits.messages_rate) },
+    { key: 'messages_rate', title: t('messagesRate'), value: ({ limits }) => describeLimit(limits.messages_rate) },
     {
       key: 'created_at',
       title: t('createdAt'),
@@ -103,11 +103,11 @@ interface DialogProps {
   readonly onDone: () => void
 }
 
-function textOfLimit(limit: Limit | undefined): string {
+function formatLimit(limit: Limit | undefined): string {
   return limit === undefined || limit === null ? '' : String(limit)
 }
 
-function limitOf(text: string): Limit {
+function parseLimit(text: string): Limit {
   const trimmed = text.trim()
   if (trimmed === '') return null
   return trimmed === 'infinity' ? 'infinity' : Number(trimmed)
@@ -115,22 +115,22 @@ function limitOf(text: string): Limit {
 
 function NamespaceDialog({ row, onClose, onDone }: DialogProps): JSX.Element {
   const [namespace, setNamespace] = useState(row?.namespace ?? '')
-  const [maxClients, setMaxClients] = useState(textOfLimit(row?.limits.max_clients))
-  const [maxRetained, setMaxRetained] = useState(textOfLimit(row?.limits.max_retained_messages))
-  const [rate, setRate] = useState(textOfLimit(row?.limits.messages_rate))
+  const [maxClients, setMaxClients] = useState(formatLimit(row?.limits.max_clients))
+  const [maxRetained, setMaxRetained] = useState(formatLimit(row?.limits.max_retained_messages))
+  const [rate, setRate] = useState(formatLimit(row?.limits.messages_rate))
   const title = row === undefined ? t('addNamespace') : t('limitsTitle', { name: visible(row.namespace) })
   const save = async (): Promise<string | undefined> => {
     if (row === undefined) {
       const added = await api.add_namespace({ body: { namespace } })
-      if ('failure' in added) return textOf(added.failure)
+      if ('failure' in added) return formatFailure(added.failure)
     }
     const body = {
-      max_clients: limitOf(maxClients),
-      max_retained_messages: limitOf(maxRetained),
-      messages_rate: limitOf(rate),
+      max_clients: parseLimit(maxClients),
+      max_retained_messages: parseLimit(maxRetained),
+      messages_rate: parseLimit(rate),
     }
     const result = await api.change_namespace({ params: { namespace }, body })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     showDone(title)
     onDone()
     return undefined

@@ -7,14 +7,14 @@ import { FormDialog } from '../parts/dialogs.tsx'
 import { Select, TextField } from '../parts/fields.tsx'
 import { JsonDialog } from '../parts/json-dialog.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { api, type Failure, may, type Result, textOf } from '../state/api.ts'
+import { api, type Failure, isAllowed, type Result, formatFailure } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { showDone } from '../state/results.ts'
 import { type Setting, SettingField } from './setting-field.tsx'
-import { type SettingProblems, settingProblems } from './setting-problems.ts'
-import { settingsObject } from './setting-values.ts'
+import { type SettingProblems, parseSettingProblems } from './setting-problems.ts'
+import { createSettingsObject } from './setting-values.ts'
 
 export type NewEntry = Readonly<Record<string, unknown>> & { readonly type: string; readonly name: string }
 
@@ -34,7 +34,11 @@ interface DialogProps {
 }
 
 export function NewEntryDialog(props: DialogProps): JSX.Element {
-  return may('get_configuration_schema') ? <FormOrJson {...props} /> : <EntryJson {...props} entry={props.example} />
+  return isAllowed('get_configuration_schema') ? (
+    <FormOrJson {...props} />
+  ) : (
+    <EntryJson {...props} entry={props.example} />
+  )
 }
 
 function FormOrJson(props: DialogProps): JSX.Element {
@@ -45,7 +49,7 @@ function FormOrJson(props: DialogProps): JSX.Element {
   const found = useQuery(`new ${key}`, (options) => api.get_configuration_schema({ query: { new: key } }, options))
   const settings = found.reply?.data
   if (isJson) {
-    const entry = draft.name === '' && draft.edited.size === 0 ? example : entryOf(draft, section, settings ?? [])
+    const entry = draft.name === '' && draft.edited.size === 0 ? example : createEntry(draft, section, settings ?? [])
     return (
       <EntryJson {...props} entry={entry}>
         <Switch word={t('asForm')} onClick={() => setJson(false)} />
@@ -95,25 +99,29 @@ interface Draft {
 }
 
 /** The settings of one type have its name at this place of their paths, and the name of the entry behind it. */
-const below = (setting: Setting, section: readonly string[]): readonly string[] =>
+const toPathInType = (setting: Setting, section: readonly string[]): readonly string[] =>
   setting.path.slice(section.length + 2)
-const keyOf = (setting: Setting, section: readonly string[]): string => below(setting, section).join('.')
+const toKey = (setting: Setting, section: readonly string[]): string => toPathInType(setting, section).join('.')
 
-function typesIn(settings: readonly Setting[], section: readonly string[]): readonly string[] {
+function listTypes(settings: readonly Setting[], section: readonly string[]): readonly string[] {
   return [...new Set(settings.map(({ path }) => path[section.length] ?? ''))]
 }
 
-function ofType({ type }: Draft, section: readonly string[], settings: readonly Setting[]): readonly Setting[] {
-  const chosen = type ?? typesIn(settings, section)[0]
+function filterByType({ type }: Draft, section: readonly string[], settings: readonly Setting[]): readonly Setting[] {
+  const chosen = type ?? listTypes(settings, section)[0]
   return settings.filter(({ path }) => path[section.length] === chosen)
 }
 
-function entryOf(draft: Draft, section: readonly string[], settings: readonly Setting[]): NewEntry {
-  const edited = ofType(draft, section, settings).flatMap((setting) => {
-    const text = draft.edited.get(keyOf(setting, section))
-    return text === undefined ? [] : [{ path: below(setting, section), text, setting }]
+function createEntry(draft: Draft, section: readonly string[], settings: readonly Setting[]): NewEntry {
+  const edited = filterByType(draft, section, settings).flatMap((setting) => {
+    const text = draft.edited.get(toKey(setting, section))
+    return text === undefined ? [] : [{ path: toPathInType(setting, section), text, setting }]
   })
-  return { type: draft.type ?? typesIn(settings, section)[0] ?? '', name: draft.name, ...settingsObject(edited) }
+  return {
+    type: draft.type ?? listTypes(settings, section)[0] ?? '',
+    name: draft.name,
+    ...createSettingsObject(edited),
+  }
 }
 
 interface FormProps extends DialogProps {
@@ -129,18 +137,18 @@ const noProblems: SettingProblems = { byKey: new Map(), rest: [] }
 function EntryForm(props: FormProps): JSX.Element {
   const { title, section, settings = [], draft, onDraft, onClose, onDone, onAdd, onTest } = props
   const [problems, setProblems] = useState(noProblems)
-  const entry = entryOf(draft, section, settings)
-  const shown = ofType(draft, section, settings)
+  const entry = createEntry(draft, section, settings)
+  const shown = filterByType(draft, section, settings)
   /** Returns what belongs to no field. */
-  const place = (failure: Failure): string => {
-    const keys = shown.map((setting) => keyOf(setting, section))
-    const found = settingProblems(textOf(failure), keys, [...section, entry.type, entry.name])
+  const placeProblems = (failure: Failure): string => {
+    const keys = shown.map((setting) => toKey(setting, section))
+    const found = parseSettingProblems(formatFailure(failure), keys, [...section, entry.type, entry.name])
     setProblems(found)
     return [...found.rest, ...(found.byKey.size > 0 ? [t('seeMarkedFields')] : [])].join('\n')
   }
   const add = async (): Promise<string | undefined> => {
     const result = await onAdd(entry)
-    if ('failure' in result) return place(result.failure)
+    if ('failure' in result) return placeProblems(result.failure)
     showDone(`${title} ${entry.type}:${entry.name}`)
     onDone()
     return undefined
@@ -148,9 +156,9 @@ function EntryForm(props: FormProps): JSX.Element {
   const test = async (): Promise<string | undefined> => {
     setProblems(noProblems)
     const result = await onTest?.(entry)
-    return result !== undefined && 'failure' in result ? place(result.failure) : undefined
+    return result !== undefined && 'failure' in result ? placeProblems(result.failure) : undefined
   }
-  const types = typesIn(settings, section)
+  const types = listTypes(settings, section)
   return (
     <FormDialog title={title} onClose={onClose} onSave={add}>
       <Switch word={t('asJson')} onClick={props.onJson} />
@@ -199,12 +207,12 @@ function Fields({ shown, section, draft, onDraft, type, problems, connectors }: 
   const [isOpen, setOpen] = useState(false)
   const edit = (setting: Setting, text: string): void => {
     const edited = new Map(draft.edited)
-    if (text === setting.value) edited.delete(keyOf(setting, section))
-    else edited.set(keyOf(setting, section), text)
+    if (text === setting.value) edited.delete(toKey(setting, section))
+    else edited.set(toKey(setting, section), text)
     onDraft({ ...draft, edited })
   }
-  const field = (setting: Setting): JSX.Element => {
-    const key = keyOf(setting, section)
+  const renderField = (setting: Setting): JSX.Element => {
+    const key = toKey(setting, section)
     return (
       <SettingField
         key={setting.key}
@@ -218,17 +226,17 @@ function Fields({ shown, section, draft, onDraft, type, problems, connectors }: 
       />
     )
   }
-  const isRare = (setting: Setting): boolean => rarelyNeeded.has(below(setting, section)[0] ?? '')
+  const isRare = (setting: Setting): boolean => rarelyNeeded.has(toPathInType(setting, section)[0] ?? '')
   const rare = shown.filter((setting) => !setting.required && isRare(setting))
-  const hasProblem = rare.some((setting) => problems.has(keyOf(setting, section)))
+  const hasProblem = rare.some((setting) => problems.has(toKey(setting, section)))
   return (
     <>
-      {shown.filter(({ required }) => required).map(field)}
-      {shown.filter((setting) => !setting.required && !isRare(setting)).map(field)}
+      {shown.filter(({ required }) => required).map(renderField)}
+      {shown.filter((setting) => !setting.required && !isRare(setting)).map(renderField)}
       {rare.length > 0 && (
         <details open={isOpen || hasProblem} onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary>{t('moreSettings')}</summary>
-          {rare.map(field)}
+          {rare.map(renderField)}
         </details>
       )}
     </>

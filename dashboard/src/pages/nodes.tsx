@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { Facts, FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { formatBytes, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -30,7 +30,7 @@ export default function Nodes(): JSX.Element {
           { key: 'security_profile', title: t('securityProfile'), value: (row) => row.security_profile },
         ]}
         actions={
-          may('ctrl_broker')
+          isAllowed('ctrl_broker')
             ? [
                 { word: t('restartBroker'), isDangerous: true, run: ({ node }) => confirmControl('restart', node) },
                 { word: t('stopBroker'), isDangerous: true, run: ({ node }) => confirmControl('stop', node) },

@@ -8,7 +8,7 @@ import { api } from '../state/api.ts'
 import { formatNumber } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { figuresMs, listMs, useQuery } from '../state/query.ts'
-import { changeQuery, queryValue } from '../state/router.ts'
+import { changeQuery, readQueryValue } from '../state/router.ts'
 
 export default function Overview(): JSX.Element {
   return (
@@ -44,7 +44,7 @@ function Figures(): JSX.Element {
   const stats = useQuery('stats', (options) => api.get_stats({}, options), listMs)
   const now = current.reply?.data
   const highest = stats.reply?.data[0]?.stats ?? {}
-  const most = (name: string): string | undefined => {
+  const formatHighest = (name: string): string | undefined => {
     const value = highest[`${name}.max`]
     return value === undefined ? undefined : t('mostSeen', { value: formatNumber(value) })
   }
@@ -53,9 +53,9 @@ function Figures(): JSX.Element {
     <>
       <FailureNotice failure={current.failure} onRetry={current.reload} />
       <div class="figures">
-        <Figure title={t('connections')} value={now?.connections} detail={most('connections')} />
-        <Figure title={t('sessions')} value={now?.sessions} detail={most('sessions')} />
-        <Figure title={t('subscriptions')} value={now?.subscriptions} detail={most('subscriptions')} />
+        <Figure title={t('connections')} value={now?.connections} detail={formatHighest('connections')} />
+        <Figure title={t('sessions')} value={now?.sessions} detail={formatHighest('sessions')} />
+        <Figure title={t('subscriptions')} value={now?.subscriptions} detail={formatHighest('subscriptions')} />
         {/* The highest number that is known has the messages below $SYS in it. */}
         <Figure title={t('retained')} value={now?.retained} />
         <Figure title={t('messagesIn')} value={now?.received_rate} unit={unit} />
@@ -78,12 +78,12 @@ const fineSpanSeconds = 3_600
 const historyMs = 10_000
 
 function History(): JSX.Element {
-  const chosen = (spans.find(([seconds]) => seconds === queryValue('span')) ?? spans[0])[0]
+  const chosen = (spans.find(([seconds]) => seconds === readQueryValue('span')) ?? spans[0])[0]
   const latest = Number(chosen)
   const found = useQuery(`monitor ${chosen}`, (options) => api.get_monitor({ query: { latest } }, options), historyMs)
   const stepSeconds = latest <= fineSpanSeconds ? fineStepSeconds : coarseStepSeconds
   const points = found.reply?.data
-  const plots = useMemo(() => plotsOf(points ?? [], stepSeconds), [points, stepSeconds])
+  const plots = useMemo(() => toPlots(points ?? [], stepSeconds), [points, stepSeconds])
   return (
     <section class="panel" aria-label={t('history')}>
       <FailureNotice failure={found.failure} onRetry={found.reload} />
@@ -129,15 +129,15 @@ const msPerSecond = 1_000
 const maxMissingSteps = 2
 
 /** Counts of a step as rates. The last minute is not over yet: its rate would be too low. */
-function plotsOf(points: readonly Point[], stepSeconds: number) {
+function toPlots(points: readonly Point[], stepSeconds: number) {
   const whole = withGaps(stepSeconds === coarseStepSeconds ? points.slice(0, -1) : points, stepSeconds * msPerSecond)
-  const rates = (key: 'received' | 'sent' | 'dropped'): (number | null)[] =>
+  const toRates = (key: 'received' | 'sent' | 'dropped'): (number | null)[] =>
     whole.map(({ point }) => (point === undefined ? null : point[key] / stepSeconds))
   return {
     times: whole.map(({ ms }) => ms / msPerSecond),
-    received: rates('received'),
-    sent: rates('sent'),
-    dropped: rates('dropped'),
+    received: toRates('received'),
+    sent: toRates('sent'),
+    dropped: toRates('dropped'),
     connections: whole.map(({ point }) => point?.connections ?? null),
   }
 }

@@ -6,7 +6,7 @@ import { Dialog } from '../parts/dialogs.tsx'
 import { Checkbox } from '../parts/fields.tsx'
 import { Facts } from '../parts/page.tsx'
 import { Name } from '../parts/values.tsx'
-import { api, type Failure, type Result, textOf } from '../state/api.ts'
+import { api, type Failure, type Result, formatFailure } from '../state/api.ts'
 import { formatNumber, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
@@ -35,7 +35,7 @@ export function RestoreDialog({ file, onClose, onDone }: RestoreProps): JSX.Elem
     setBusy(true)
     setFailure(undefined)
     const body = { filename, node, allow_security_profile_mismatch: allowsMismatch }
-    const result = await whenFree(() => api.import_backup({ body }))
+    const result = await retryWhileBusy(() => api.import_backup({ body }))
     setBusy(false)
     if ('failure' in result) {
       setFailure(result.failure)
@@ -53,7 +53,7 @@ export function RestoreDialog({ file, onClose, onDone }: RestoreProps): JSX.Elem
       <Checkbox label={t('allowMismatch')} isChecked={allowsMismatch} onChange={setAllowsMismatch} />
       {failure !== undefined && (
         <p role="alert" class="notice failed">
-          {visible(textOf(failure))}
+          {visible(formatFailure(failure))}
         </p>
       )}
       {outcome !== undefined && <Changes title={t('restored')} outcome={outcome} />}
@@ -81,7 +81,7 @@ const busyPauseMs = 250
 const maxBusyPauses = 2_400
 
 /** The broker works on one archive at a time, and completes what this page does not wait for any more. */
-async function whenFree<Reply>(send: () => Promise<Result<Reply>>): Promise<Result<Reply>> {
+async function retryWhileBusy<Reply>(send: () => Promise<Result<Reply>>): Promise<Result<Reply>> {
   for (let pauses = 0; ; pauses++) {
     const result = await send()
     const isBusy = 'failure' in result && result.failure.reason === 'CONFLICT'
@@ -107,14 +107,14 @@ interface RestorePreview {
 /** Requests the content of the file (`verify`), and then the changes that a restore would make (dry run). */
 function usePreview({ filename, node, allowsMismatch }: PreviewOptions): RestorePreview {
   const verified = useQuery(`verify ${filename}`, (options) =>
-    whenFree(() => api.verify_backup({ body: { filename } }, options)),
+    retryWhileBusy(() => api.verify_backup({ body: { filename } }, options)),
   )
   const isWhole = verified.reply !== undefined
   const request = `preview ${filename} ${allowsMismatch} ${isWhole}`
   const found = useQuery(request, async (options): Promise<Result<PreviewReply>> => {
     if (!isWhole) return { reply: { request } }
     const body = { filename, node, dry_run: true, allow_security_profile_mismatch: allowsMismatch }
-    const result = await whenFree(() => api.import_backup({ body }, options))
+    const result = await retryWhileBusy(() => api.import_backup({ body }, options))
     // A refusal is part of the preview, so that it goes when another request has its reply.
     return {
       reply: 'failure' in result ? { request, failure: result.failure } : { request, changes: result.reply.data },
@@ -155,7 +155,7 @@ function Preview({ filename, node, preview }: PreviewProps): JSX.Element {
       />
       {failure !== undefined && failure.kind === 'refused' && (
         <p role="alert" class="notice failed">
-          {visible(textOf(failure))}
+          {visible(formatFailure(failure))}
         </p>
       )}
       {changes !== undefined && <Changes title={t('willChange')} outcome={changes} />}

@@ -3,27 +3,27 @@ import { useState } from 'preact/hooks'
 import { Dialog } from '../parts/dialogs.tsx'
 import { Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { CursorPager, cursorInRoute, rowsPerPage } from '../parts/pager.tsx'
+import { CursorPager, readCursor, readRowsPerPage } from '../parts/pager.tsx'
 import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
 import { PayloadView } from '../parts/payload.tsx'
 import { LocalTime } from '../parts/values.tsx'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showResult } from '../state/results.ts'
-import { queryValue } from '../state/router.ts'
-import { messageColumns } from './message-columns.tsx'
+import { readQueryValue } from '../state/router.ts'
+import { createMessageColumns } from './message-columns.tsx'
 
 export default function Retained(): JSX.Element {
   const [shown, setShown] = useState<string>()
-  const search = queryValue('search')
+  const search = readQueryValue('search')
   const filter = search === '' ? {} : { topic: search }
-  const query = { ...filter, limit: rowsPerPage(), cursor: cursorInRoute() }
-  const key = JSON.stringify([query, queryValue('namespace')])
+  const query = { ...filter, limit: readRowsPerPage(), cursor: readCursor() }
+  const key = JSON.stringify([query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.list_retained({ query }, options), listMs)
-  const all = () => api.list_retained({ query: { ...filter, limit: maxExportRows } })
+  const loadAll = () => api.list_retained({ query: { ...filter, limit: maxExportRows } })
   const clear = (topic: string): void =>
     confirmBefore({
       title: t('deleteTitle', { name: visible(topic) }),
@@ -47,14 +47,14 @@ export default function Retained(): JSX.Element {
         rowKey={({ topic }) => topic}
         query={found}
         empty={t('noRetained')}
-        all={all}
-        columns={retainedColumns()}
+        loadAll={loadAll}
+        columns={createRetainedColumns()}
         actions={[
           { word: t('show'), run: ({ topic }) => setShown(topic) },
           {
             word: t('delete'),
             isDangerous: true,
-            isShown: () => may('delete_retained'),
+            isShown: () => isAllowed('delete_retained'),
             run: ({ topic }) => clear(topic),
           },
         ]}
@@ -67,9 +67,9 @@ export default function Retained(): JSX.Element {
 
 type Row = Extract<Awaited<ReturnType<typeof api.list_retained>>, { reply: unknown }>['reply']['data'][number]
 
-function retainedColumns(): readonly Column<Row>[] {
+function createRetainedColumns(): readonly Column<Row>[] {
   return [
-    ...messageColumns<Row>(),
+    ...createMessageColumns<Row>(),
     {
       key: 'publish_at',
       title: t('publishedAt'),

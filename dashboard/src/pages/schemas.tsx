@@ -6,7 +6,7 @@ import { FormDialog } from '../parts/dialogs.tsx'
 import { Select, TextArea, TextField } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
-import { api, may, textOf } from '../state/api.ts'
+import { api, isAllowed, formatFailure } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -20,7 +20,7 @@ const sourceRows = 14
 export default function Schemas(): JSX.Element {
   const [edited, setEdited] = useState<Schema | 'new'>()
   const found = useQuery('schemas', (options) => api.get_schemas({}, options), listMs)
-  const canChange = may('add_schema')
+  const canChange = isAllowed('add_schema')
   const remove = ({ name }: Schema): void =>
     confirmBefore({
       title: t('deleteTitle', { name: visible(name) }),
@@ -84,7 +84,7 @@ function SchemaDialog({ known, onClose, onDone }: DialogProps): JSX.Element {
   const [type, setType] = useState<Schema['type']>(known?.type ?? 'json')
   const [source, setSource] = useState(known?.source ?? '')
   const [description, setDescription] = useState(known?.description ?? '')
-  const canChange = may('add_schema')
+  const canChange = isAllowed('add_schema')
   const title = known === undefined ? t('addSchema') : t('editTitle', { name: visible(known.name) })
   const save = async (): Promise<string | undefined> => {
     const body = { type, source, description }
@@ -92,7 +92,7 @@ function SchemaDialog({ known, onClose, onDone }: DialogProps): JSX.Element {
       known === undefined
         ? await api.add_schema({ body: { name, ...body } })
         : await api.change_schema({ params: { name: known.name }, body })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     showDone(known === undefined ? `${title}: ${name}` : title)
     onDone()
     return undefined

@@ -6,14 +6,14 @@ import { useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
 import { JsonDialog } from '../parts/json-dialog.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { api, may, type Result, textOf } from '../state/api.ts'
+import { api, isAllowed, type Result, formatFailure } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { type Query, useQuery } from '../state/query.ts'
 import { showDone } from '../state/results.ts'
 import { namespaceInRoute } from '../state/router.ts'
 import { type Setting, SettingField } from './setting-field.tsx'
-import { settingProblems } from './setting-problems.ts'
-import { type EditedSetting, settingsObject, textOfValue, valueAt } from './setting-values.ts'
+import { parseSettingProblems } from './setting-problems.ts'
+import { type EditedSetting, createSettingsObject, formatSettingValue, findValue } from './setting-values.ts'
 
 type Settings = Readonly<Record<string, unknown>>
 
@@ -33,8 +33,8 @@ interface SectionDialogProps {
 
 export function SectionDialog(props: SectionDialogProps): JSX.Element {
   const { title, act, value, onClose, onDone, onSave } = props
-  const isOfBroker = may('set_broker_configuration') && namespaceInRoute.value === undefined
-  const hasForm = isOfBroker || may('get_configuration_schema')
+  const isOfBroker = isAllowed('set_broker_configuration') && namespaceInRoute.value === undefined
+  const hasForm = isOfBroker || isAllowed('get_configuration_schema')
   const [isJson, setJson] = useState(!hasForm)
   if (isJson) {
     return (
@@ -61,7 +61,7 @@ function ConfigurationForm(props: FormProps): JSX.Element {
     (setting) => !setting.without_engine && path.every((name, at) => setting.path[at] === name),
   )
   const save = (edited: readonly EditedSetting[]): Promise<Result<unknown>> => {
-    const data = settingsObject(edited.map((one) => ({ ...one, path: [...path, ...one.path] })))
+    const data = createSettingsObject(edited.map((one) => ({ ...one, path: [...path, ...one.path] })))
     return api.set_broker_configuration({ body: { data } })
   }
   return <SectionForm {...props} found={found} settings={settings} onChange={save} />
@@ -77,10 +77,11 @@ function EntryForm(props: FormProps): JSX.Element {
   const settings = found.reply?.data
     .filter((setting) => !setting.without_engine && setting.path[1] === type)
     .map((setting) => {
-      const known = valueAt(value, setting.path.slice(path.length))
-      return known === undefined ? setting : { ...setting, value: textOfValue(known, setting) }
+      const known = findValue(value, setting.path.slice(path.length))
+      return known === undefined ? setting : { ...setting, value: formatSettingValue(known, setting) }
     })
-  const save = (edited: readonly EditedSetting[]): Promise<Result<unknown>> => onSave(settingsObject(edited, value))
+  const save = (edited: readonly EditedSetting[]): Promise<Result<unknown>> =>
+    onSave(createSettingsObject(edited, value))
   return <SectionForm {...props} found={found} settings={settings} onChange={save} isEntry={true} />
 }
 
@@ -96,8 +97,8 @@ function SectionForm(props: SectionFormProps): JSX.Element {
   const { title, act, path, found, settings, onClose, onDone, onJson, onChange, isEntry = false } = props
   const [edited, setEdited] = useState<ReadonlyMap<string, string>>(new Map())
   const [problems, setProblems] = useState<ReadonlyMap<string, string>>(new Map())
-  const below = (setting: Setting): readonly string[] => setting.path.slice(path.length)
-  const labelOf = (setting: Setting): string => below(setting).join('.')
+  const toPathInSection = (setting: Setting): readonly string[] => setting.path.slice(path.length)
+  const toLabel = (setting: Setting): string => toPathInSection(setting).join('.')
   const edit = ({ key, value }: Setting, text: string): void => {
     const next = new Map(edited)
     if (text === value) next.delete(key)
@@ -106,7 +107,7 @@ function SectionForm(props: SectionFormProps): JSX.Element {
   }
   /** Returns what belongs to no field. */
   const showProblems = (message: string): string => {
-    const placed = settingProblems(message, settings?.map(labelOf) ?? [], path)
+    const placed = parseSettingProblems(message, settings?.map(toLabel) ?? [], path)
     setProblems(placed.byKey)
     return [...placed.rest, ...(placed.byKey.size > 0 ? [t('seeMarkedFields')] : [])].join('\n')
   }
@@ -114,11 +115,11 @@ function SectionForm(props: SectionFormProps): JSX.Element {
     // A secret that is not touched is not sent, and stays.
     const changed = (settings ?? []).flatMap((setting) => {
       const text = edited.get(setting.key)
-      return text === undefined ? [] : [{ path: below(setting), text, setting }]
+      return text === undefined ? [] : [{ path: toPathInSection(setting), text, setting }]
     })
     if (changed.length > 0) {
       const result = await onChange(changed)
-      if ('failure' in result) return showProblems(textOf(result.failure))
+      if ('failure' in result) return showProblems(formatFailure(result.failure))
     }
     showDone(act)
     onDone()
@@ -139,9 +140,9 @@ function SectionForm(props: SectionFormProps): JSX.Element {
           setting={setting}
           edited={edited.get(setting.key)}
           onEdit={edit}
-          label={labelOf(setting)}
+          label={toLabel(setting)}
           isEntry={isEntry}
-          problem={problems.get(labelOf(setting))}
+          problem={problems.get(toLabel(setting))}
         />
       ))}
       {settings?.length === 0 && <p class="empty">{t('noSettings')}</p>}

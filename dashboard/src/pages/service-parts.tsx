@@ -25,7 +25,7 @@ interface Service extends Named {
   readonly status_reason: string
 }
 
-export const idOf = ({ type, name }: Named): string => `${type}:${name}`
+export const toServiceId = ({ type, name }: Named): string => `${type}:${name}`
 
 const calls = {
   connector: {
@@ -74,26 +74,26 @@ const newSettings: Readonly<Record<Kind, NewEntry>> = {
 }
 
 /** Columns of each kind of service. */
-export function commonColumns<Row extends Service>(
+export function createCommonColumns<Row extends Service>(
   kind: Kind,
   canChange: boolean,
   onChanged: () => void,
 ): readonly Column<Row>[] {
   const turn = async (row: Row, isOn: boolean): Promise<void> => {
-    const params = { id: idOf(row), enable: isOn ? 'true' : 'false' } as const
+    const params = { id: toServiceId(row), enable: isOn ? 'true' : 'false' } as const
     const result = await calls[kind].enable({ params })
-    showResult(`${t(isOn ? 'turnOn' : 'turnOff')} ${idOf(row)}`, result)
+    showResult(`${t(isOn ? 'turnOn' : 'turnOff')} ${toServiceId(row)}`, result)
     onChanged()
   }
   return [
-    { key: 'name', title: t('name'), value: idOf },
+    { key: 'name', title: t('name'), value: toServiceId },
     {
       key: 'enable',
       title: t('enabled'),
       value: ({ enable }) => enable,
       render: (row) => (
         <SwitchCell
-          name={idOf(row)}
+          name={toServiceId(row)}
           isOn={row.enable}
           isDisabled={!canChange}
           onChange={(isOn) => void turn(row, isOn)}
@@ -106,20 +106,20 @@ export function commonColumns<Row extends Service>(
 }
 
 /** Row actions of all kinds. */
-export function commonActions<Row extends Service>(
+export function createCommonActions<Row extends Service>(
   kind: Kind,
   onEdit: (row: Row) => void,
   onChanged: () => void,
 ): readonly RowAction<Row>[] {
   const remove = (row: Row): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(idOf(row)) }),
+      title: t('deleteTitle', { name: visible(toServiceId(row)) }),
       text: t(calls[kind].deletion),
       act: t('delete'),
       run: async () => {
-        const params = { id: idOf(row) }
+        const params = { id: toServiceId(row) }
         const result = await calls[kind].remove({ params })
-        showResult(t('deleteTitle', { name: idOf(row) }), result)
+        showResult(t('deleteTitle', { name: toServiceId(row) }), result)
         onChanged()
         return true
       },
@@ -146,7 +146,7 @@ export function ServiceDialog({ known, ...props }: ServiceDialogProps): JSX.Elem
 function NewService({ kind, onClose, onDone }: Omit<ServiceDialogProps, 'known'>): JSX.Element {
   const { add, probe, addition } = calls[kind]
   const connectors = useQuery('connectors', (options) => api.get_connectors({}, options))
-  const namesOf = (type: string): readonly string[] =>
+  const listNames = (type: string): readonly string[] =>
     (connectors.reply ?? []).filter((connector) => connector.type === type).map(({ name }) => name)
   return (
     <NewEntryDialog
@@ -157,7 +157,7 @@ function NewService({ kind, onClose, onDone }: Omit<ServiceDialogProps, 'known'>
       onDone={onDone}
       onAdd={(body) => add({ body })}
       onTest={(body) => probe({ body })}
-      connectors={namesOf}
+      connectors={listNames}
     />
   )
 }
@@ -166,19 +166,19 @@ function KnownService(props: ServiceDialogProps & { readonly known: Named }): JS
   const { kind, known, onClose, onDone } = props
   return (
     <SectionDialog
-      title={t('editTitle', { name: visible(idOf(known)) })}
-      act={`${t('edit')} ${idOf(known)}`}
+      title={t('editTitle', { name: visible(toServiceId(known)) })}
+      act={`${t('edit')} ${toServiceId(known)}`}
       path={[`${kind}s`, known.type, known.name]}
-      value={settingsOf(known)}
+      value={omitStateFields(known)}
       onClose={onClose}
       onDone={onDone}
-      onSave={(body) => calls[kind].change({ params: { id: idOf(known) }, body })}
+      onSave={(body) => calls[kind].change({ params: { id: toServiceId(known) }, body })}
     />
   )
 }
 
 /** Settings without the state fields, as the API accepts them in a change. */
-function settingsOf(known: Named): Readonly<Record<string, unknown>> {
+function omitStateFields(known: Named): Readonly<Record<string, unknown>> {
   const shownFields = new Set(['type', 'name', 'status', 'status_reason', 'node_status', 'counters'])
   return Object.fromEntries(Object.entries(known).filter(([key]) => !shownFields.has(key)))
 }

@@ -5,13 +5,20 @@ import { useState } from 'preact/hooks'
 import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
-import { api, type CallOptions, may, type Result } from '../state/api.ts'
+import { api, type CallOptions, isAllowed, type Result } from '../state/api.ts'
 import { formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showResult } from '../state/results.ts'
-import { commonActions, commonColumns, idOf, type Kind, type Named, ServiceDialog } from './service-parts.tsx'
+import {
+  createCommonActions,
+  createCommonColumns,
+  toServiceId,
+  type Kind,
+  type Named,
+  ServiceDialog,
+} from './service-parts.tsx'
 import { DeadLetters } from './dead-letters.tsx'
 import { WaitingResults } from './waiting-results.tsx'
 
@@ -23,11 +30,11 @@ type Connector = Replies<'get_connectors'>[number]
 type Counters = Replies<'get_action_metrics'>['metrics']
 type Action = Replies<'get_actions'>[number] & { readonly counters: Counters | undefined }
 
-async function actionsWithCounters(options: CallOptions): Promise<Result<readonly Action[]>> {
+async function loadActions(options: CallOptions): Promise<Result<readonly Action[]>> {
   const found = await api.get_actions({}, options)
   if ('failure' in found) return found
   const metrics = await Promise.all(
-    found.reply.map((action) => api.get_action_metrics({ params: { id: idOf(action) } }, options)),
+    found.reply.map((action) => api.get_action_metrics({ params: { id: toServiceId(action) } }, options)),
   )
   return {
     reply: found.reply.map((action, at) => {
@@ -42,8 +49,8 @@ export function Services(): JSX.Element {
   const [lettersOf, setLettersOf] = useState<string>()
   const [queueOf, setQueueOf] = useState<string>()
   const connectors = useQuery('connectors', (options) => api.get_connectors({}, options), listMs)
-  const actions = useQuery('actions', actionsWithCounters, listMs)
-  const canChange = may('change_action')
+  const actions = useQuery('actions', loadActions, listMs)
+  const canChange = isAllowed('change_action')
   const reload = (): void => {
     connectors.reload()
     actions.reload()
@@ -67,8 +74,8 @@ export function Services(): JSX.Element {
         found={actions}
         canChange={canChange}
         onEdit={edit('action')}
-        onLetters={(action) => setLettersOf(idOf(action))}
-        onQueue={(action) => setQueueOf(idOf(action))}
+        onLetters={(action) => setLettersOf(toServiceId(action))}
+        onQueue={(action) => setQueueOf(toServiceId(action))}
         onChanged={reload}
       />
       {edited !== undefined && <ServiceDialog {...edited} onClose={() => setEdited(undefined)} onDone={reload} />}
@@ -96,11 +103,11 @@ function Connectors({ found, canChange, onEdit, onChanged }: ListProps<Connector
       <DataTable
         caption={t('connectors')}
         rows={found.reply}
-        rowKey={idOf}
+        rowKey={toServiceId}
         query={found}
         empty={t('noConnectors')}
-        columns={commonColumns<Connector>('connector', canChange, onChanged)}
-        actions={canChange ? commonActions<Connector>('connector', onEdit, onChanged) : []}
+        columns={createCommonColumns<Connector>('connector', canChange, onChanged)}
+        actions={canChange ? createCommonActions<Connector>('connector', onEdit, onChanged) : []}
       />
     </>
   )
@@ -113,7 +120,7 @@ interface ActionsProps extends ListProps<Action> {
 
 function Actions({ found, canChange, onEdit, onLetters, onQueue, onChanged }: ActionsProps): JSX.Element {
   const restart = (action: Action): void => {
-    const id = idOf(action)
+    const id = toServiceId(action)
     confirmBefore({
       title: t('restartTitle', { name: visible(id) }),
       text: t('restartServiceText'),
@@ -144,19 +151,19 @@ function Actions({ found, canChange, onEdit, onLetters, onQueue, onChanged }: Ac
       <DataTable
         caption={t('actions')}
         rows={found.reply}
-        rowKey={idOf}
+        rowKey={toServiceId}
         query={found}
         empty={t('noActions')}
-        columns={[...commonColumns<Action>('action', canChange, onChanged), ...counterColumns()]}
-        actions={canChange ? [...commonActions<Action>('action', onEdit, onChanged), ...own] : []}
+        columns={[...createCommonColumns<Action>('action', canChange, onChanged), ...createCounterColumns()]}
+        actions={canChange ? [...createCommonActions<Action>('action', onEdit, onChanged), ...own] : []}
       />
     </>
   )
 }
 
-function counterColumns(): readonly Column<Action>[] {
+function createCounterColumns(): readonly Column<Action>[] {
   return [
-    counter('queuing', t('waiting')),
+    createCounterColumn('queuing', t('waiting')),
     {
       key: 'oldest_age',
       title: t('oldestAge'),
@@ -165,15 +172,15 @@ function counterColumns(): readonly Column<Action>[] {
         typeof counters?.oldest_age === 'number' ? formatSeconds(counters.oldest_age / 1_000) : '–',
       isNumber: true,
     },
-    counter('success', t('succeeded')),
-    counter('failed', t('failed')),
-    counter('retried', t('retried')),
-    counter('dead_letters', t('deadLetters')),
+    createCounterColumn('success', t('succeeded')),
+    createCounterColumn('failed', t('failed')),
+    createCounterColumn('retried', t('retried')),
+    createCounterColumn('dead_letters', t('deadLetters')),
     { key: 'last_error', title: t('lastError'), value: ({ counters }) => counters?.last_error },
   ]
 }
 
-function counter(key: keyof Counters, title: string): Column<Action> {
+function createCounterColumn(key: keyof Counters, title: string): Column<Action> {
   return {
     key,
     title,

@@ -3,7 +3,7 @@
 import type { JSX } from 'preact'
 import { useId } from '../parts/fields.tsx'
 import { Name } from '../parts/values.tsx'
-import { type api, may } from '../state/api.ts'
+import { type api, isAllowed } from '../state/api.ts'
 import { formatNumber, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 
@@ -34,7 +34,7 @@ interface FieldProps {
 export function SettingField(props: FieldProps): JSX.Element {
   const { setting, edited, label, isNew = false, isEntry = false, problem } = props
   const id = useId()
-  const whyNot = isNew || isEntry ? undefined : reasonAgainst(setting)
+  const whyNot = isNew || isEntry ? undefined : findReadOnlyReason(setting)
   return (
     <div class={edited === undefined ? 'setting' : 'setting is-edited'}>
       <label for={id} class="mono">
@@ -56,7 +56,7 @@ export function SettingField(props: FieldProps): JSX.Element {
         </small>
       )}
       <small id={`${id}-about`}>
-        <Name text={`${setting.description} ${limitsOf(setting)}`} />
+        <Name text={`${setting.description} ${describeLimits(setting)}`} />
         {whyNot !== undefined && <strong> {whyNot}</strong>}
       </small>
     </div>
@@ -74,7 +74,7 @@ interface Common {
 function Control({ setting, edited, onEdit, isNew = false, ...props }: FieldProps & { readonly common: Common }) {
   const { common } = props
   const { secret, lines, required } = setting
-  const value = readable(setting)
+  const value = toReadableText(setting)
   const edit = (text: string): void => onEdit(setting, text === value ? setting.value : text)
   const values = setting.values?.includes(value) === true ? setting.values : undefined
   const choices = values ?? (props.choices === undefined ? undefined : ['', ...props.choices])
@@ -102,18 +102,18 @@ function Control({ setting, edited, onEdit, isNew = false, ...props }: FieldProp
     spellcheck: false,
     placeholder: isEmpty && !required ? value : undefined,
   }
-  const input = (typed: string): void => edit(isEmpty && typed === '' ? value : typed)
+  const handleInput = (typed: string): void => edit(isEmpty && typed === '' ? value : typed)
   if (lines && !secret) {
     const rows = Math.min(maxLines, shown.value.split('\n').length + 1)
-    return <textarea {...shown} rows={rows} onInput={(event) => input(event.currentTarget.value)} />
+    return <textarea {...shown} rows={rows} onInput={(event) => handleInput(event.currentTarget.value)} />
   }
   // The types of the library know no input whose kind is chosen at run time.
   const kind: Record<string, string> = { type: secret ? 'password' : 'text' }
-  return <input {...shown} {...kind} onInput={(event) => input(event.currentTarget.value)} />
+  return <input {...shown} {...kind} onInput={(event) => handleInput(event.currentTarget.value)} />
 }
 
 /** A text of several lines stands in quotes in a file, and is shown without them. */
-function readable({ value, lines }: Setting): string {
+function toReadableText({ value, lines }: Setting): string {
   if (!lines || !value.startsWith('"')) return value
   try {
     return String(JSON.parse(value))
@@ -123,7 +123,15 @@ function readable({ value, lines }: Setting): string {
 }
 
 /** Default, limits, when it takes hold and where it stands. */
-function limitsOf({ type, min, max, default: preset, takes_hold: takesHold, place, ...setting }: Setting): string {
+function describeLimits({
+  type,
+  min,
+  max,
+  default: preset,
+  takes_hold: takesHold,
+  place,
+  ...setting
+}: Setting): string {
   const bounds = min === undefined || max === undefined ? '' : ` (${formatNumber(min)} – ${formatNumber(max)})`
   const parts = [
     `${type}${bounds}.`,
@@ -135,8 +143,8 @@ function limitsOf({ type, min, max, default: preset, takes_hold: takesHold, plac
   return parts.join(' ')
 }
 
-function reasonAgainst({ source, local }: Setting): string | undefined {
-  if (!may('set_broker_configuration')) return t('viewersChangeNothing')
+function findReadOnlyReason({ source, local }: Setting): string | undefined {
+  if (!isAllowed('set_broker_configuration')) return t('viewersChangeNothing')
   if (source === 'command-line') return t('pinnedByCommandLine')
   return local ? t('localSetting') : undefined
 }

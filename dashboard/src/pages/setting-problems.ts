@@ -11,21 +11,25 @@ export interface SettingProblems {
 const probeName = 'probe'
 
 /** `keys`: of the fields. `place`: the path of the entry, with its name at the end. */
-export function settingProblems(message: string, keys: readonly string[], place: readonly string[]): SettingProblems {
+export function parseSettingProblems(
+  message: string,
+  keys: readonly string[],
+  place: readonly string[],
+): SettingProblems {
   const prefixes = [place, [...place.slice(0, -1), probeName]].map((path) => `${path.join('.')}.`)
   // The longest first: `parameters` is in `parameters.topic`.
   const sorted = keys.toSorted((one, other) => other.length - one.length)
   const byKey = new Map<string, string>()
   const rest: string[] = []
   for (const line of message.split('\n')) {
-    const key = sorted.find((one) => names(line, one, prefixes))
+    const key = sorted.find((one) => namesSetting(line, one, prefixes))
     if (key === undefined) rest.push(line)
     else byKey.set(key, [...(byKey.has(key) ? [byKey.get(key)] : []), line].join('\n'))
   }
   return { byKey, rest }
 }
 
-function names(line: string, key: string, prefixes: readonly string[]): boolean {
+function namesSetting(line: string, key: string, prefixes: readonly string[]): boolean {
   if (line.startsWith(`${key}:`)) return true
   return prefixes.some((prefix) => {
     const at = line.indexOf(prefix + key)

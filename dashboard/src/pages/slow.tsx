@@ -5,16 +5,16 @@ import { DataTable } from '../parts/table.tsx'
 import { api } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { changeQuery, queryValue } from '../state/router.ts'
-import { clientColumn } from './message-columns.tsx'
+import { changeQuery, readQueryValue } from '../state/router.ts'
+import { createClientColumn } from './message-columns.tsx'
 
 const presetMs = '500'
 
 export default function Slow(): JSX.Element {
-  const chosen = queryValue('threshold') === '' ? presetMs : queryValue('threshold')
+  const chosen = readQueryValue('threshold') === '' ? presetMs : readQueryValue('threshold')
   const threshold = Number(chosen)
   const query = Number.isInteger(threshold) && threshold >= 0 ? { threshold } : {}
-  const key = JSON.stringify(['slow', query, queryValue('namespace')])
+  const key = JSON.stringify(['slow', query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.list_slow_subscriptions({ query }, options), listMs)
   return (
     <Page title={t('slow')} isLive={true}>
@@ -35,7 +35,7 @@ export default function Slow(): JSX.Element {
         query={found}
         empty={t('noSlow')}
         columns={[
-          clientColumn(),
+          createClientColumn(),
           { key: 'topic', title: t('topic'), value: ({ topic }) => topic, canCopy: true },
           { key: 'timespan', title: t('behindMs'), value: ({ timespan }) => timespan, isNumber: true },
           { key: 'mqueue_len', title: t('waiting'), value: (row) => row.mqueue_len, isNumber: true },

@@ -5,14 +5,14 @@ import { useState } from 'preact/hooks'
 import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
-import { api, type CallOptions, may, type Result } from '../state/api.ts'
+import { api, type CallOptions, isAllowed, type Result } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showResult } from '../state/results.ts'
-import { queryValue } from '../state/router.ts'
-import { commonActions, commonColumns, idOf, type Named, ServiceDialog } from './service-parts.tsx'
+import { readQueryValue } from '../state/router.ts'
+import { createCommonActions, createCommonColumns, toServiceId, type Named, ServiceDialog } from './service-parts.tsx'
 
 type Replies<Name extends keyof typeof api> = Extract<
   Awaited<ReturnType<(typeof api)[Name]>>,
@@ -21,11 +21,11 @@ type Replies<Name extends keyof typeof api> = Extract<
 type Counters = Replies<'get_source_metrics'>['metrics']
 type Source = Replies<'get_sources'>[number] & { readonly counters: Counters | undefined }
 
-async function sourcesWithCounters(options: CallOptions): Promise<Result<readonly Source[]>> {
+async function loadSources(options: CallOptions): Promise<Result<readonly Source[]>> {
   const found = await api.get_sources({}, options)
   if ('failure' in found) return found
   const metrics = await Promise.all(
-    found.reply.map((source) => api.get_source_metrics({ params: { id: idOf(source) } }, options)),
+    found.reply.map((source) => api.get_source_metrics({ params: { id: toServiceId(source) } }, options)),
   )
   return {
     reply: found.reply.map((source, at) => {
@@ -37,10 +37,10 @@ async function sourcesWithCounters(options: CallOptions): Promise<Result<readonl
 
 export function Sources(): JSX.Element {
   const [edited, setEdited] = useState<{ readonly known: Named | undefined }>()
-  const found = useQuery(`sources ${queryValue('namespace')}`, sourcesWithCounters, listMs)
-  const canChange = may('change_source')
+  const found = useQuery(`sources ${readQueryValue('namespace')}`, loadSources, listMs)
+  const canChange = isAllowed('change_source')
   const restart = (source: Source): void => {
-    const id = idOf(source)
+    const id = toServiceId(source)
     confirmBefore({
       title: t('restartTitle', { name: visible(id) }),
       text: t('restartServiceText'),
@@ -66,12 +66,14 @@ export function Sources(): JSX.Element {
       <DataTable
         caption={t('sources')}
         rows={found.reply}
-        rowKey={idOf}
+        rowKey={toServiceId}
         query={found}
         empty={t('noSources')}
-        columns={[...commonColumns<Source>('source', canChange, found.reload), ...counterColumns()]}
+        columns={[...createCommonColumns<Source>('source', canChange, found.reload), ...createCounterColumns()]}
         actions={
-          canChange ? [...commonActions<Source>('source', (known) => setEdited({ known }), found.reload), again] : []
+          canChange
+            ? [...createCommonActions<Source>('source', (known) => setEdited({ known }), found.reload), again]
+            : []
         }
       />
       {edited !== undefined && (
@@ -81,7 +83,7 @@ export function Sources(): JSX.Element {
   )
 }
 
-function counterColumns(): readonly Column<Source>[] {
+function createCounterColumns(): readonly Column<Source>[] {
   return [
     { key: 'received', title: t('received'), value: ({ counters }) => counters?.received, isNumber: true },
     { key: 'dropped', title: t('dropped'), value: ({ counters }) => counters?.dropped, isNumber: true },

@@ -4,8 +4,8 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Dialog, FormDialog } from '../parts/dialogs.tsx'
 import { TextArea, TextField } from '../parts/fields.tsx'
-import { objectIn } from '../parts/json-dialog.tsx'
-import { api, textOf } from '../state/api.ts'
+import { parseObject } from '../parts/json-dialog.tsx'
+import { api, formatFailure } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { showDone } from '../state/results.ts'
@@ -29,14 +29,14 @@ export function RuleDialog({ rule, onClose, onDone }: RuleDialogProps): JSX.Elem
   const [description, setDescription] = useState(rule?.description ?? '')
   const [actions, setActions] = useState(JSON.stringify(rule?.actions ?? [], undefined, 1))
   const save = async (): Promise<string | undefined> => {
-    const listed = actionsIn(actions)
+    const listed = parseActions(actions)
     if (typeof listed === 'string') return listed
     const body = { sql, actions: listed, description, enable: rule?.enable ?? true }
     const result =
       rule === undefined
         ? await api.add_rule({ body: id === '' ? body : { ...body, id } })
         : await api.change_rule({ params: { id: rule.id }, body })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     showDone(`${t(rule === undefined ? 'addRule' : 'edit')} ${result.reply.id}`)
     onDone()
     return undefined
@@ -54,8 +54,8 @@ export function RuleDialog({ rule, onClose, onDone }: RuleDialogProps): JSX.Elem
 }
 
 /** A text if it is not a list. */
-function actionsIn(text: string): SqlRule['actions'] | string {
-  const parsed = objectIn(`{"actions":${text}}`)
+function parseActions(text: string): SqlRule['actions'] | string {
+  const parsed = parseObject(`{"actions":${text}}`)
   if (typeof parsed === 'string') return parsed
   const { actions } = parsed
   return Array.isArray(actions) ? (actions as SqlRule['actions']) : t('notJson')
@@ -66,10 +66,10 @@ function Trial({ sql }: { readonly sql: string }): JSX.Element {
   const [sample, setSample] = useState(sampleText)
   const [output, setOutput] = useState<{ readonly text: string; readonly isFailure: boolean }>()
   const run = async (): Promise<void> => {
-    const context = objectIn(sample)
+    const context = parseObject(sample)
     if (typeof context === 'string') return setOutput({ text: context, isFailure: true })
     const result = await api.test_rule({ body: { sql, context } })
-    if ('failure' in result) setOutput({ text: textOf(result.failure), isFailure: true })
+    if ('failure' in result) setOutput({ text: formatFailure(result.failure), isFailure: true })
     else setOutput({ text: JSON.stringify(result.reply, undefined, 2), isFailure: false })
   }
   return (
@@ -93,7 +93,7 @@ export function ConvertDialog({ onClose }: { readonly onClose: () => void }): JS
   const convert = async (event: Event): Promise<void> => {
     event.preventDefault()
     const result = await api.convert_rule({ body: { rawsql: old } })
-    if ('failure' in result) setConverted({ sql: '', notes: [textOf(result.failure)] })
+    if ('failure' in result) setConverted({ sql: '', notes: [formatFailure(result.failure)] })
     else setConverted({ sql: result.reply.rawsql, notes: result.reply.warnings })
   }
   return (

@@ -4,10 +4,10 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { NumberedPager, pageNumber, rowsPerPage } from '../parts/pager.tsx'
+import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { SwitchCell } from '../parts/switch-cell.tsx'
 import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
-import { api, type CallOptions, may, type Result } from '../state/api.ts'
+import { api, type CallOptions, isAllowed, type Result } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -29,7 +29,7 @@ interface RulePage {
 }
 
 /** A page of rules, each with its counters; one that is deleted meanwhile has none. */
-async function rulePage(page: number, limit: number, options: CallOptions): Promise<Result<RulePage>> {
+async function loadRulePage(page: number, limit: number, options: CallOptions): Promise<Result<RulePage>> {
   const found = await api.get_rules({ query: { page, limit } }, options)
   if ('failure' in found) return found
   const { data, meta } = found.reply
@@ -42,10 +42,10 @@ async function rulePage(page: number, limit: number, options: CallOptions): Prom
 }
 
 /** Page by page, because the counters of each rule need a request. */
-async function allRules(): Promise<Result<{ readonly data: readonly Row[] }>> {
+async function loadAllRules(): Promise<Result<{ readonly data: readonly Row[] }>> {
   const data: Row[] = []
   for (let page = 1; data.length < maxExportRows; page++) {
-    const found = await rulePage(page, exportStep, {})
+    const found = await loadRulePage(page, exportStep, {})
     if ('failure' in found) return found
     data.push(...found.reply.rows)
     if (!found.reply.meta.hasnext) break
@@ -58,10 +58,10 @@ const exportStep = 100
 export function SqlRules(): JSX.Element {
   const [edited, setEdited] = useState<SqlRule | 'new'>()
   const [isConverting, setConverting] = useState(false)
-  const page = pageNumber()
-  const limit = rowsPerPage()
-  const found = useQuery(`sql-rules ${page} ${limit}`, (options) => rulePage(page, limit, options), listMs)
-  const canChange = may('change_rule')
+  const page = readPageNumber()
+  const limit = readRowsPerPage()
+  const found = useQuery(`sql-rules ${page} ${limit}`, (options) => loadRulePage(page, limit, options), listMs)
+  const canChange = isAllowed('change_rule')
   const remove = ({ id }: Row): void =>
     confirmBefore({
       title: t('deleteTitle', { name: visible(id) }),
@@ -73,7 +73,7 @@ export function SqlRules(): JSX.Element {
         return true
       },
     })
-  const turn = async ({ id, sql, actions, description }: Row, enable: boolean): Promise<void> => {
+  const setEnabled = async ({ id, sql, actions, description }: Row, enable: boolean): Promise<void> => {
     const result = await api.change_rule({ params: { id }, body: { sql, actions, description, enable } })
     showResult(`${t(enable ? 'turnOn' : 'turnOff')} ${id}`, result)
     found.reload()
@@ -97,8 +97,8 @@ export function SqlRules(): JSX.Element {
         rowKey={({ id }) => id}
         query={found}
         empty={t('noRules')}
-        all={allRules}
-        columns={ruleColumns(canChange, turn)}
+        loadAll={loadAllRules}
+        columns={createRuleColumns(canChange, setEnabled)}
         actions={
           canChange
             ? [
@@ -121,7 +121,10 @@ export function SqlRules(): JSX.Element {
   )
 }
 
-function ruleColumns(canChange: boolean, turn: (row: Row, isOn: boolean) => Promise<void>): readonly Column<Row>[] {
+function createRuleColumns(
+  canChange: boolean,
+  turn: (row: Row, isOn: boolean) => Promise<void>,
+): readonly Column<Row>[] {
   return [
     { key: 'id', title: t('name'), value: ({ id }) => id },
     {
@@ -133,23 +136,23 @@ function ruleColumns(canChange: boolean, turn: (row: Row, isOn: boolean) => Prom
       ),
     },
     { key: 'sql', title: 'SQL', value: ({ sql }) => sql, render: ({ sql }) => <code>{visible(sql)}</code> },
-    { key: 'actions', title: t('actions'), value: ({ actions }) => actions.map(actionText).join(', ') },
-    counter('matched', t('matched')),
-    counter('passed', t('passed')),
-    counter('failed', t('failed')),
+    { key: 'actions', title: t('actions'), value: ({ actions }) => actions.map(formatAction).join(', ') },
+    createCounterColumn('matched', t('matched')),
+    createCounterColumn('passed', t('passed')),
+    createCounterColumn('failed', t('failed')),
     { key: 'last_error', title: t('lastError'), value: ({ counters }) => counters?.last_error },
     { key: 'description', title: t('description'), value: ({ description }) => description },
   ]
 }
 
-function actionText(action: SqlRule['actions'][number]): string {
+function formatAction(action: SqlRule['actions'][number]): string {
   if (typeof action === 'string') return action
-  if ('fallbacks' in action) return [action.action, ...action.fallbacks].map(actionText).join(' / ')
+  if ('fallbacks' in action) return [action.action, ...action.fallbacks].map(formatAction).join(' / ')
   const topic = action.args?.['topic']
   return typeof topic === 'string' ? `${action.function} ${topic}` : action.function
 }
 
-function counter(key: keyof Counters, title: string): Column<Row> {
+function createCounterColumn(key: keyof Counters, title: string): Column<Row> {
   return {
     key,
     title,

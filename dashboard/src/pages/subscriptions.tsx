@@ -1,29 +1,29 @@
 import type { JSX } from 'preact'
 import { RouteCheckbox, Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { CursorPager, cursorInRoute, rowsPerPage } from '../parts/pager.tsx'
+import { CursorPager, readCursor, readRowsPerPage } from '../parts/pager.tsx'
 import { DataTable, maxExportRows } from '../parts/table.tsx'
 import { api } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { queryValue } from '../state/router.ts'
-import { clientColumn } from './message-columns.tsx'
+import { readQueryValue } from '../state/router.ts'
+import { createClientColumn } from './message-columns.tsx'
 
 type SubscriptionQuery = NonNullable<NonNullable<Parameters<typeof api.list_subscriptions>[0]>['query']>
 
-function filtersOfRoute(): SubscriptionQuery {
-  const search = queryValue('search')
+function readRouteFilters(): SubscriptionQuery {
+  const search = readQueryValue('search')
   const [, clientid] = /^client:(.*)$/.exec(search) ?? []
   if (clientid !== undefined) return clientid === '' ? {} : { clientid }
   return search === '' ? {} : { _match_topic: search }
 }
 
 export default function Subscriptions(): JSX.Element {
-  const filters = { ...filtersOfRoute(), ...(queryValue('shared') === '1' ? { shared: true } : {}) }
-  const query = { ...filters, limit: rowsPerPage(), cursor: cursorInRoute() }
-  const key = JSON.stringify([query, queryValue('namespace')])
+  const filters = { ...readRouteFilters(), ...(readQueryValue('shared') === '1' ? { shared: true } : {}) }
+  const query = { ...filters, limit: readRowsPerPage(), cursor: readCursor() }
+  const key = JSON.stringify([query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.list_subscriptions({ query }, options), listMs)
-  const all = () => api.list_subscriptions({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
+  const loadAll = () => api.list_subscriptions({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
   return (
     <Page title={t('subscriptions')} isLive={true}>
       <Toolbar>
@@ -37,9 +37,9 @@ export default function Subscriptions(): JSX.Element {
         rowKey={({ clientid, topic }) => `${clientid} ${topic}`}
         query={found}
         empty={t('noSubscriptions')}
-        all={all}
+        loadAll={loadAll}
         columns={[
-          clientColumn(),
+          createClientColumn(),
           { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic, canCopy: true },
           { key: 'qos', title: t('qos'), value: ({ qos }) => qos, isNumber: true },
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },

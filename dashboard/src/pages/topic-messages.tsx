@@ -3,14 +3,14 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Checkbox, Select } from '../parts/fields.tsx'
-import { bytesOf, PayloadView } from '../parts/payload.tsx'
+import { decodeBase64, PayloadView } from '../parts/payload.tsx'
 import { Plot } from '../parts/plot.tsx'
 import { CopyButton, Name, Time } from '../parts/values.tsx'
 import { formatNumber, formatTime, visible } from '../state/format.ts'
 import type { LiveMessage } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
-import { bestForm, copyText, formatPayload } from '../state/payload-text.ts'
-import { compareLines, numbersIn } from '../state/payload-values.ts'
+import { selectBestForm, copyText, formatPayload } from '../state/payload-text.ts'
+import { compareLines, parseNumbers } from '../state/payload-values.ts'
 
 interface MessagesProps {
   /** The newest first. */
@@ -28,7 +28,7 @@ export function MessageList({ messages, selected }: MessagesProps): JSX.Element 
   const [isCompared, setCompared] = useState(false)
   // Without a choice the newest is shown, and changes as messages come.
   const shown = chosen !== undefined && messages.includes(chosen) ? chosen : messages[0]
-  const before = shown === undefined ? undefined : messageBefore(messages, shown)
+  const before = shown === undefined ? undefined : findPreviousMessage(messages, shown)
   return (
     <section class="panel" aria-label={t('messages')}>
       <h2>{selected === undefined ? t('messages') : visible(selected)}</h2>
@@ -61,7 +61,7 @@ export function MessageList({ messages, selected }: MessagesProps): JSX.Element 
   )
 }
 
-function messageBefore(messages: readonly LiveMessage[], message: LiveMessage): LiveMessage | undefined {
+function findPreviousMessage(messages: readonly LiveMessage[], message: LiveMessage): LiveMessage | undefined {
   return messages.slice(messages.indexOf(message) + 1).find(({ topic }) => topic === message.topic)
 }
 
@@ -84,9 +84,9 @@ const marks = { same: ' ', added: '+', removed: '-' } as const
 
 function Comparison({ before, after }: ComparisonProps): JSX.Element {
   if (before === undefined) return <p class="empty">{t('noPrevious')}</p>
-  const old = bytesOf(before.payload_base64)
-  const now = bytesOf(after.payload_base64)
-  const lines = compareLines(...comparableTexts(old, now))
+  const old = decodeBase64(before.payload_base64)
+  const now = decodeBase64(after.payload_base64)
+  const lines = compareLines(...formatComparable(old, now))
   return (
     <pre tabIndex={0} role="region" aria-label={t('changesSince', { time: formatTime(before.ts) })}>
       {lines.map(({ change, text }, index) => (
@@ -100,30 +100,30 @@ function Comparison({ before, after }: ComparisonProps): JSX.Element {
 }
 
 /** JSON is compared by its lines. Texts that differ in white space only are compared as they were published. */
-function comparableTexts(old: Uint8Array, now: Uint8Array): [string, string] {
-  const form = bestForm(now)
+function formatComparable(old: Uint8Array, now: Uint8Array): [string, string] {
+  const form = selectBestForm(now)
   const texts: [string, string] = [formatPayload(old, form), formatPayload(now, form)]
   const isSame = texts[0] === texts[1]
   return isSame && copyText(old, 'hex') !== copyText(now, 'hex')
-    ? [formatPayload(old, plainForm(old)), formatPayload(now, plainForm(now))]
+    ? [formatPayload(old, selectPlainForm(old)), formatPayload(now, selectPlainForm(now))]
     : texts
 }
 
 /** Without a layout: bytes that are not UTF-8 differ where their texts do not. */
-function plainForm(bytes: Uint8Array): 'hex' | 'text' {
-  return bestForm(bytes) === 'hex' ? 'hex' : 'text'
+function selectPlainForm(bytes: Uint8Array): 'hex' | 'text' {
+  return selectBestForm(bytes) === 'hex' ? 'hex' : 'text'
 }
 
 /** Of a path of `numbersIn`. */
-const nameOf = (path: string): string => (path === '' ? t('payload') : visible(path))
+const formatName = (path: string): string => (path === '' ? t('payload') : visible(path))
 
 /** Of each message once. */
 const knownNumbers = new WeakMap<LiveMessage, ReadonlyMap<string, number>>()
 
-function numbersOf(message: LiveMessage): ReadonlyMap<string, number> {
+function readNumbers(message: LiveMessage): ReadonlyMap<string, number> {
   let numbers = knownNumbers.get(message)
   if (numbers === undefined) {
-    numbers = numbersIn(new TextDecoder().decode(bytesOf(message.payload_base64)))
+    numbers = parseNumbers(new TextDecoder().decode(decodeBase64(message.payload_base64)))
     knownNumbers.set(message, numbers)
   }
   return numbers
@@ -134,7 +134,7 @@ function NumberPlot({ messages }: { readonly messages: readonly LiveMessage[] })
   const rising = messages
     .map((message) => ({
       seconds: message.ts / msPerSecond,
-      numbers: numbersOf(message),
+      numbers: readNumbers(message),
     }))
     .toReversed()
   const paths = [...new Set(rising.flatMap(({ numbers }) => [...numbers.keys()]))]
@@ -147,14 +147,18 @@ function NumberPlot({ messages }: { readonly messages: readonly LiveMessage[] })
       <Select
         label={t('plottedValue')}
         value={path}
-        options={paths.map((one) => [one, nameOf(one)])}
+        options={paths.map((one) => [one, formatName(one)])}
         onChange={setChosen}
       />
       <Plot
         title={t('valuesOverTime')}
         times={points.map(({ seconds }) => seconds)}
         lines={[
-          { title: nameOf(path), color: '--accent', values: points.map(({ numbers }) => numbers.get(path) ?? null) },
+          {
+            title: formatName(path),
+            color: '--accent',
+            values: points.map(({ numbers }) => numbers.get(path) ?? null),
+          },
         ]}
       />
     </>

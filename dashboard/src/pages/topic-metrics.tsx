@@ -7,7 +7,7 @@ import { TextField } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
-import { api, may, textOf } from '../state/api.ts'
+import { api, isAllowed, formatFailure } from '../state/api.ts'
 import { formatNumber, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -19,7 +19,7 @@ type Row = Extract<Awaited<ReturnType<typeof api.get_topic_metrics>>, { reply: u
 export default function TopicMetrics(): JSX.Element {
   const [isAdding, setAdding] = useState(false)
   const found = useQuery('topic metrics', (options) => api.get_topic_metrics({}, options), listMs)
-  const canChange = may('add_topic_metrics')
+  const canChange = isAllowed('add_topic_metrics')
   return (
     <Page
       title={t('topicMetrics')}
@@ -39,16 +39,16 @@ export default function TopicMetrics(): JSX.Element {
         rowKey={({ topic }) => topic}
         query={found}
         empty={t('noTopicMetrics')}
-        columns={metricColumns()}
-        actions={canChange ? metricActions(found.reload) : []}
+        columns={createMetricColumns()}
+        actions={canChange ? createMetricActions(found.reload) : []}
       />
       {isAdding && <TopicDialog onClose={() => setAdding(false)} onDone={found.reload} />}
     </Page>
   )
 }
 
-function metricColumns(): readonly Column<Row>[] {
-  const number = (key: keyof Row['metrics'], title: string, digits = 0): Column<Row> => ({
+function createMetricColumns(): readonly Column<Row>[] {
+  const createNumberColumn = (key: keyof Row['metrics'], title: string, digits = 0): Column<Row> => ({
     key,
     title,
     value: ({ metrics }) => metrics[key],
@@ -57,11 +57,11 @@ function metricColumns(): readonly Column<Row>[] {
   })
   return [
     { key: 'topic', title: t('topic'), value: ({ topic }) => topic, canCopy: true },
-    number('messages.in.count', t('messagesIn')),
-    number('messages.in.rate', t('inPerSecond'), 1),
-    number('messages.out.count', t('messagesOut')),
-    number('messages.out.rate', t('outPerSecond'), 1),
-    number('messages.dropped.count', t('dropped')),
+    createNumberColumn('messages.in.count', t('messagesIn')),
+    createNumberColumn('messages.in.rate', t('inPerSecond'), 1),
+    createNumberColumn('messages.out.count', t('messagesOut')),
+    createNumberColumn('messages.out.rate', t('outPerSecond'), 1),
+    createNumberColumn('messages.dropped.count', t('dropped')),
     {
       key: 'since',
       title: t('since'),
@@ -71,7 +71,7 @@ function metricColumns(): readonly Column<Row>[] {
   ]
 }
 
-function metricActions(onDone: () => void): readonly RowAction<Row>[] {
+function createMetricActions(onDone: () => void): readonly RowAction<Row>[] {
   const reset = async ({ topic }: Row): Promise<void> => {
     showResult(`${t('reset')} ${topic}`, await api.reset_topic_metrics({ body: { action: 'reset', topic } }))
     onDone()
@@ -102,7 +102,7 @@ function TopicDialog({ onClose, onDone }: DialogProps): JSX.Element {
   const [topic, setTopic] = useState('')
   const save = async (): Promise<string | undefined> => {
     const result = await api.add_topic_metrics({ body: { topic } })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     showDone(`${t('addTopic')}: ${topic}`)
     onDone()
     return undefined

@@ -12,8 +12,8 @@ import { LiveTopics } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showResult } from '../state/results.ts'
-import { changeQuery, queryValue } from '../state/router.ts'
-import { clientColumn } from './message-columns.tsx'
+import { changeQuery, readQueryValue } from '../state/router.ts'
+import { createClientColumn } from './message-columns.tsx'
 import { MessageList } from './topic-messages.tsx'
 
 /** However many messages come, the page is drawn so often. */
@@ -62,7 +62,7 @@ function useLive(): Watching {
 
 export default function Topics(): JSX.Element {
   const [selected, setSelected] = useState<string>()
-  const [filter, setFilter] = useState(queryValue('filter') === '' ? '#' : queryValue('filter'))
+  const [filter, setFilter] = useState(readQueryValue('filter') === '' ? '#' : readQueryValue('filter'))
   const { live, isRunning, failure, start, stop } = useLive()
   const begin = (event?: Event): void => {
     event?.preventDefault()
@@ -109,7 +109,7 @@ export default function Topics(): JSX.Element {
           <TopicTree
             root={live.root}
             seconds={seconds}
-            search={queryValue('search')}
+            search={readQueryValue('search')}
             selected={selected}
             onSelect={(topic) => {
               live.follow(topic)
@@ -147,7 +147,7 @@ function BusiestClients({ publishers }: { readonly publishers: ReadonlyMap<strin
       rowKey={({ clientid }) => clientid}
       empty={t('noClients')}
       columns={[
-        clientColumn(),
+        createClientColumn(),
         { key: 'count', title: t('count'), value: ({ count }) => count, isNumber: true },
         {
           key: 'share',

@@ -4,14 +4,14 @@ import { Dialog } from '../parts/dialogs.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { LocalTime } from '../parts/values.tsx'
-import { api, may, textOf } from '../state/api.ts'
+import { api, isAllowed, formatFailure } from '../state/api.ts'
 import { saveFile } from '../state/export.ts'
 import { formatBytes, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showFailed, showResult } from '../state/results.ts'
-import { queryValue } from '../state/router.ts'
+import { readQueryValue } from '../state/router.ts'
 import { TraceDialog } from './client-acts.tsx'
 
 type Trace = Extract<Awaited<ReturnType<typeof api.list_traces>>, { reply: unknown }>['reply']['data'][number]
@@ -22,14 +22,14 @@ const maxShown = 100_000
 export default function Traces(): JSX.Element {
   const [isAdding, setAdding] = useState(false)
   const [shown, setShown] = useState<Shown>()
-  const found = useQuery(`traces ${queryValue('namespace')}`, (options) => api.list_traces({}, options), listMs)
-  const actions = traceActions(setShown, found.reload)
+  const found = useQuery(`traces ${readQueryValue('namespace')}`, (options) => api.list_traces({}, options), listMs)
+  const actions = createTraceActions(setShown, found.reload)
   return (
     <Page
       title={t('logTrace')}
       isLive={true}
       actions={
-        may('create_trace') && (
+        isAllowed('create_trace') && (
           <button type="button" onClick={() => setAdding(true)}>
             {t('addTrace')}
           </button>
@@ -43,8 +43,8 @@ export default function Traces(): JSX.Element {
         rowKey={({ name }) => name}
         query={found}
         empty={t('noTraces')}
-        columns={traceColumns()}
-        actions={may('download_trace') ? actions : []}
+        columns={createTraceColumns()}
+        actions={isAllowed('download_trace') ? actions : []}
       />
       {isAdding && <TraceDialog onClose={() => setAdding(false)} onDone={found.reload} />}
       {shown !== undefined && <ShownTrace shown={shown} onClose={() => setShown(undefined)} />}
@@ -53,7 +53,7 @@ export default function Traces(): JSX.Element {
 }
 
 /** Whole ones. */
-function lastLines(text: string): string {
+function selectLastLines(text: string): string {
   if (text.length <= maxShown) return text
   const end = text.slice(-maxShown)
   return end.slice(end.indexOf('\n') + 1)
@@ -64,7 +64,7 @@ interface Shown {
   readonly text: string
 }
 
-function traceColumns(): readonly Column<Trace>[] {
+function createTraceColumns(): readonly Column<Trace>[] {
   return [
     { key: 'name', title: t('name'), value: ({ name }) => name },
     { key: 'type', title: t('type'), value: ({ type }) => type },
@@ -92,10 +92,10 @@ function traceColumns(): readonly Column<Trace>[] {
   ]
 }
 
-function traceActions(setShown: (shown: Shown) => void, onDone: () => void): readonly RowAction<Trace>[] {
+function createTraceActions(setShown: (shown: Shown) => void, onDone: () => void): readonly RowAction<Trace>[] {
   const show = async ({ name }: Trace): Promise<void> => {
     const text = await readTrace(name)
-    if (text !== undefined) setShown({ name, text: lastLines(text) })
+    if (text !== undefined) setShown({ name, text: selectLastLines(text) })
   }
   const download = async ({ name }: Trace): Promise<void> => {
     const text = await readTrace(name)
@@ -121,7 +121,7 @@ function traceActions(setShown: (shown: Shown) => void, onDone: () => void): rea
     {
       word: t('stop'),
       run: (row) => void stop(row),
-      whyNot: ({ status }) => (status === 'running' ? undefined : t('hasStopped')),
+      findDisabledReason: ({ status }) => (status === 'running' ? undefined : t('hasStopped')),
     },
     { word: t('download'), run: (row) => void download(row) },
     { word: t('delete'), run: remove, isDangerous: true },
@@ -147,6 +147,6 @@ function ShownTrace({ shown, onClose }: { readonly shown: Shown; readonly onClos
 async function readTrace(name: string): Promise<string | undefined> {
   const result = await api.download_trace({ params: { name } })
   if ('reply' in result) return result.reply
-  showFailed(`${t('download')} ${name}`, textOf(result.failure))
+  showFailed(`${t('download')} ${name}`, formatFailure(result.failure))
   return undefined
 }

@@ -1,7 +1,7 @@
 // Results that wait for the service of an action: show, move to the dead letters.
 
 import type { JSX } from 'preact'
-import { api, may } from '../state/api.ts'
+import { api, isAllowed } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { showResult } from '../state/results.ts'
@@ -17,7 +17,7 @@ export function WaitingResults({ action, onClose, onChanged }: StoredResultsProp
     found.reload()
     onChanged()
   }
-  const canChange = may('discard_queued_results')
+  const canChange = isAllowed('discard_queued_results')
   return (
     <StoredResults
       action={action}

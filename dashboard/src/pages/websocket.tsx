@@ -9,7 +9,7 @@ import { Name, Time } from '../parts/values.tsx'
 import { formatNumber, visible } from '../state/format.ts'
 import { type ConnectSettings, type LoggedMessage, MqttConnection } from '../state/mqtt-connection.ts'
 import { t } from '../state/messages.ts'
-import { bestForm, formatPayload } from '../state/payload-text.ts'
+import { selectBestForm, formatPayload } from '../state/payload-text.ts'
 
 /** However many messages come, the page is drawn so often. */
 const drawMs = 250
@@ -227,7 +227,7 @@ function Message({ message, isSent }: { readonly message: LoggedMessage; readonl
       <Time ms={ts} /> <Name text={topic} /> QoS {qos}
       {isRetained && ` ${t('isRetained')}`} · {formatNumber(payload.length)} B
       {isSent && qos > 0 && ` · ${visible(outcome)}`}
-      <PayloadText text={formatPayload(payload, bestForm(payload))} />
+      <PayloadText text={formatPayload(payload, selectBestForm(payload))} />
     </article>
   )
 }

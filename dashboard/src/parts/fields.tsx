@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { changeQuery, queryValue, route } from '../state/router.ts'
+import { changeQuery, readQueryValue, route } from '../state/router.ts'
 
 interface TextProps {
   readonly label: string
@@ -163,7 +163,7 @@ interface SearchProps {
 /** A search by the server: what is typed goes into the route when the hands rest. */
 export function Search({ label, name = 'search', hint }: SearchProps): JSX.Element {
   const id = useId()
-  const inRoute = queryValue(name)
+  const inRoute = readQueryValue(name)
   const [text, setText] = useState(inRoute)
   const typed = useRef(inRoute)
   useEffect(() => {
@@ -172,7 +172,7 @@ export function Search({ label, name = 'search', hint }: SearchProps): JSX.Eleme
     typed.current = inRoute
   }, [inRoute])
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  const input = (value: string): void => {
+  const handleInput = (value: string): void => {
     setText(value)
     clearTimeout(timer.current)
     const { path } = route.value
@@ -192,7 +192,7 @@ export function Search({ label, name = 'search', hint }: SearchProps): JSX.Eleme
         spellcheck={false}
         autocomplete="off"
         placeholder={hint}
-        onInput={(event) => input(event.currentTarget.value)}
+        onInput={(event) => handleInput(event.currentTarget.value)}
       />
     </div>
   )
@@ -209,7 +209,7 @@ export function RouteSelect<Value extends string>(
 ): JSX.Element {
   const { name, options } = props
   const [preset = ['' as Value, '']] = options
-  const value = (options.find(([one]) => one === queryValue(name)) ?? preset)[0]
+  const value = (options.find(([one]) => one === readQueryValue(name)) ?? preset)[0]
   const change = (next: Value): void =>
     changeQuery({ [name]: next === preset[0] ? undefined : next, page: undefined, cursor: undefined })
   return <Select {...props} value={value} onChange={change} />
@@ -220,7 +220,7 @@ export function RouteCheckbox({ label, name }: { readonly label: string; readonl
   return (
     <Checkbox
       label={label}
-      isChecked={queryValue(name) === '1'}
+      isChecked={readQueryValue(name) === '1'}
       onChange={(isOn) => changeQuery({ [name]: isOn ? '1' : undefined, page: undefined, cursor: undefined })}
     />
   )

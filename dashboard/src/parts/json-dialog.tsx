@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { type Result, textOf } from '../state/api.ts'
+import { type Result, formatFailure } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { showDone } from '../state/results.ts'
 import { FormDialog } from './dialogs.tsx'
@@ -24,10 +24,10 @@ interface JsonDialogProps {
 export function JsonDialog({ title, act, value, onClose, onDone, onSave, children }: JsonDialogProps): JSX.Element {
   const [text, setText] = useState(JSON.stringify(value, undefined, 2))
   const save = async (): Promise<string | undefined> => {
-    const parsed = objectIn(text)
+    const parsed = parseObject(text)
     if (typeof parsed === 'string') return parsed
     const result = await onSave(parsed)
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     showDone(act)
     onDone()
     return undefined
@@ -41,7 +41,7 @@ export function JsonDialog({ title, act, value, onClose, onDone, onSave, childre
 }
 
 /** A text where it is none. */
-export function objectIn(text: string): Readonly<Record<string, unknown>> | string {
+export function parseObject(text: string): Readonly<Record<string, unknown>> | string {
   try {
     const parsed: unknown = JSON.parse(text)
     if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed))

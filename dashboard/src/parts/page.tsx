@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { type Failure, textOf } from '../state/api.ts'
+import { type Failure, formatFailure } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { isPaused } from '../state/query.ts'
 import { route } from '../state/router.ts'
@@ -54,7 +54,7 @@ export function FailureNotice({ failure, onRetry }: FailureProps): JSX.Element |
   if (failure === undefined || failure.kind === 'unreachable') return null
   return (
     <div role="alert" class="notice failed">
-      {textOf(failure)}{' '}
+      {formatFailure(failure)}{' '}
       <button type="button" onClick={onRetry}>
         {t('tryAgain')}
       </button>

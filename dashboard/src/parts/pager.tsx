@@ -6,12 +6,12 @@ import { changeQuery, route } from '../state/router.ts'
 
 const sizes = ['25', '50', '100'] as const
 
-export function rowsPerPage(): number {
+export function readRowsPerPage(): number {
   return Number(sizes.find((size) => size === route.value.query['rows']) ?? '25')
 }
 
 /** From 1. */
-export function pageNumber(): number {
+export function readPageNumber(): number {
   const page = Number(route.value.query['page'])
   return Number.isInteger(page) && page > 0 ? page : 1
 }
@@ -42,7 +42,7 @@ export function Pager({ hasPrevious, hasNext, onFirst, onPrevious, onNext, count
       <label>
         {t('rowsPerPage')}{' '}
         <select
-          value={String(rowsPerPage())}
+          value={String(readRowsPerPage())}
           onChange={(event) => changeQuery({ rows: event.currentTarget.value, page: undefined, cursor: undefined })}
         >
           {sizes.map((size) => (
@@ -66,7 +66,7 @@ function goToPage(page: number): void {
 
 /** Of a list that has pages by number. */
 export function NumberedPager({ meta }: NumberedProps): JSX.Element {
-  const page = pageNumber()
+  const page = readPageNumber()
   return (
     <Pager
       hasPrevious={page > 1}
@@ -86,21 +86,21 @@ interface CursorProps {
 /** Cursors of the pages before, in the route: separated by a blank, the newest last. */
 const separator = ' '
 
-export function cursorInRoute(): string {
+export function readCursor(): string {
   return route.value.query['cursor']?.split(separator).at(-1) ?? 'first'
 }
 
 /** Of a list that goes on by cursor. */
 export function CursorPager({ meta }: CursorProps): JSX.Element {
   const trail = (route.value.query['cursor'] ?? '').split(separator).filter((cursor) => cursor !== '')
-  const go = (cursors: readonly string[]): void => changeQuery({ cursor: cursors.join(separator) })
+  const goTo = (cursors: readonly string[]): void => changeQuery({ cursor: cursors.join(separator) })
   return (
     <Pager
       hasPrevious={trail.length > 0}
       hasNext={meta?.hasnext === true && meta.cursor !== undefined}
-      onFirst={() => go([])}
-      onPrevious={() => go(trail.slice(0, -1))}
-      onNext={() => go([...trail, meta?.cursor ?? ''])}
+      onFirst={() => goTo([])}
+      onPrevious={() => goTo(trail.slice(0, -1))}
+      onNext={() => goTo([...trail, meta?.cursor ?? ''])}
     />
   )
 }

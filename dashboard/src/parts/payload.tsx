@@ -5,14 +5,14 @@ import { useState } from 'preact/hooks'
 import { saveFile } from '../state/export.ts'
 import { formatBytes, formatNumber } from '../state/format.ts'
 import { t } from '../state/messages.ts'
-import { bestForm, copyText, formatPayload, type PayloadForm } from '../state/payload-text.ts'
+import { selectBestForm, copyText, formatPayload, type PayloadForm } from '../state/payload-text.ts'
 import { Select } from './fields.tsx'
 import { CopyButton } from './values.tsx'
 
 /** Characters that are shown before `Show all`: more of them delay the page. */
 const maxShown = 20_000
 
-export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+export function decodeBase64(base64: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(base64), (letter) => letter.codePointAt(0) ?? 0)
 }
 
@@ -23,9 +23,9 @@ interface PayloadProps {
 }
 
 export function PayloadView({ base64, size }: PayloadProps): JSX.Element {
-  const bytes = bytesOf(base64)
+  const bytes = decodeBase64(base64)
   const [chosen, setChosen] = useState<PayloadForm>()
-  const form = chosen ?? bestForm(bytes)
+  const form = chosen ?? selectBestForm(bytes)
   const isTruncated = size !== undefined && size > bytes.byteLength
   const download = (): void => saveFile('payload.bin', 'application/octet-stream', new Blob([bytes]))
   return (

@@ -42,7 +42,7 @@ export function Plot({ title, times, lines, spanSeconds }: PlotProps): JSX.Eleme
     const element = place.current
     if (element === null) return undefined
     const draw = (): void => {
-      plot.current = new uPlot(optionsOf(element, lines, spanSeconds), latest.current, element)
+      plot.current = new uPlot(createPlotOptions(element, lines, spanSeconds), latest.current, element)
       watch.observe(element)
     }
     const watch = new ResizeObserver(() => {
@@ -75,25 +75,25 @@ export function Plot({ title, times, lines, spanSeconds }: PlotProps): JSX.Eleme
         role="img"
         aria-label={title}
         aria-describedby={id}
-        onPointerMove={(event) => setPointed(indexAt(plot.current, event))}
+        onPointerMove={(event) => setPointed(findIndex(plot.current, event))}
         onPointerLeave={() => setPointed(undefined)}
       />
-      <p class="plot-values">{pointed === undefined ? '\u00a0' : valuesAt(pointed, times, lines)}</p>
+      <p class="plot-values">{pointed === undefined ? '\u00a0' : formatValues(pointed, times, lines)}</p>
       <p id={id} class="hidden">
-        {lastValues(lines)}
+        {formatLastValues(lines)}
       </p>
     </figure>
   )
 }
 
 /** Returns the position of the value that is nearest to the pointer. The canvas is the plot with its axes. */
-function indexAt(plot: uPlot | undefined, event: PointerEvent): number | undefined {
+function findIndex(plot: uPlot | undefined, event: PointerEvent): number | undefined {
   if (plot === undefined) return undefined
   const canvasLeft = plot.ctx.canvas.getBoundingClientRect().left
   return plot.posToIdx(event.clientX - canvasLeft - plot.bbox.left / devicePixelRatio)
 }
 
-function valuesAt(index: number, times: readonly number[], lines: readonly Line[]): string {
+function formatValues(index: number, times: readonly number[], lines: readonly Line[]): string {
   const seconds = times[index]
   if (seconds === undefined) return '\u00a0'
   const values = lines.map(({ title, values: all }) => {
@@ -104,14 +104,18 @@ function valuesAt(index: number, times: readonly number[], lines: readonly Line[
 }
 
 /** Text alternative of the plot for screen readers. */
-function lastValues(lines: readonly Line[]): string {
+function formatLastValues(lines: readonly Line[]): string {
   return lines.map(({ title, values }) => `${title} ${formatNumber(values.at(-1) ?? 0, 1)}`).join(', ')
 }
 
-function optionsOf(element: HTMLElement, lines: readonly Line[], spanSeconds: number | undefined): uPlot.Options {
+function createPlotOptions(
+  element: HTMLElement,
+  lines: readonly Line[],
+  spanSeconds: number | undefined,
+): uPlot.Options {
   const style = getComputedStyle(element)
-  const colorOf = (name: string): string => resolveColor(element, style.getPropertyValue(name))
-  const axis = { stroke: colorOf('--soft'), grid: { stroke: colorOf('--line'), width: 1 }, ticks: { show: false } }
+  const readColor = (name: string): string => resolveColor(element, style.getPropertyValue(name))
+  const axis = { stroke: readColor('--soft'), grid: { stroke: readColor('--line'), width: 1 }, ticks: { show: false } }
   return {
     width: element.clientWidth,
     height,
@@ -119,19 +123,19 @@ function optionsOf(element: HTMLElement, lines: readonly Line[], spanSeconds: nu
     cursor: { show: false },
     tzDate: (seconds) => toZonedDate(seconds * msPerSecond),
     axes: [
-      { ...axis, values: axisTimes },
+      { ...axis, values: formatAxisTimes },
       { ...axis, size: 60, values: (_plot, splits) => splits.map((value) => formatNumber(value, 1)) },
     ],
     scales: {
-      x: { range: spanRange(spanSeconds) },
+      x: { range: createSpanRange(spanSeconds) },
       y: { range: (_plot, _least, most) => [0, Math.max(1, most * 1.1)] },
     },
-    series: [{}, ...lines.map(({ color }) => ({ stroke: colorOf(color), width: 2, points: { show: false } }))],
+    series: [{}, ...lines.map(({ color }) => ({ stroke: readColor(color), width: 2, points: { show: false } }))],
   }
 }
 
 /** A short history takes a part of the width: it does not look like a long one. */
-function spanRange(
+function createSpanRange(
   spanSeconds: number | undefined,
 ): (plot: uPlot, first: number | null, last: number | null) => uPlot.Range.MinMax {
   return (_plot, first, last) => {
@@ -141,7 +145,13 @@ function spanRange(
 }
 
 /** Texts of the times below the plot. The first of a day has the date. */
-function axisTimes(_plot: uPlot, splits: readonly number[], _axis: number, _space: number, incrementSeconds: number) {
+function formatAxisTimes(
+  _plot: uPlot,
+  splits: readonly number[],
+  _axis: number,
+  _space: number,
+  incrementSeconds: number,
+) {
   let lastDay: string | undefined
   return splits.map((seconds) => {
     const { day, time } = formatAxisTime(seconds * msPerSecond, incrementSeconds)

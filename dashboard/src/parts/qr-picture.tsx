@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { qrCodeOf } from '../state/qr-code.ts'
+import { createQrCode } from '../state/qr-code.ts'
 
 /** Light modules that a reader needs around the code. */
 const margin = 4
@@ -12,7 +12,7 @@ export default function QrPicture({
   readonly text: string
   readonly title: string
 }): JSX.Element | null {
-  const rows = qrCodeOf(text)
+  const rows = createQrCode(text)
   if (rows === undefined) return null
   const size = rows.length + 2 * margin
   const squares = rows.flatMap((row, y) =>

@@ -5,7 +5,7 @@ import { useRef, useState } from 'preact/hooks'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { type CellValue, saveFile, writeCsv } from '../state/export.ts'
-import { type Result, textOf } from '../state/api.ts'
+import { type Result, formatFailure } from '../state/api.ts'
 import type { Query } from '../state/query.ts'
 import { showFailed } from '../state/results.ts'
 import { CopyButton, Name } from './values.tsx'
@@ -26,7 +26,7 @@ export interface RowAction<Row> {
   readonly word: string
   readonly run: (row: Row) => void
   /** Not to be done with this row, and why. */
-  readonly whyNot?: (row: Row) => string | undefined
+  readonly findDisabledReason?: (row: Row) => string | undefined
   readonly isShown?: (row: Row) => boolean
   readonly isDangerous?: boolean
 }
@@ -44,7 +44,7 @@ interface TableProps<Row> {
   /** A sentence that begins with `No`. */
   readonly empty: string
   /** All rows as filtered, for export; absent: those that are shown. */
-  readonly all?: () => Promise<Result<{ readonly data: readonly Row[] }>>
+  readonly loadAll?: () => Promise<Result<{ readonly data: readonly Row[] }>>
   readonly fileName?: string
 }
 
@@ -74,10 +74,10 @@ export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
   const { caption, columns, rows = [], actions = [], query, empty } = props
   const body = useRef<HTMLTableSectionElement>(null)
   const [sorting, setSorting] = useState<{ readonly key: string; readonly isDown: boolean }>()
-  const wanted = sorted(rows, columns, sorting).slice(0, maxShownRows)
+  const wanted = sortRows(rows, columns, sorting).slice(0, maxShownRows)
   const before = useRef<readonly Row[]>([])
   const isHeld = query?.isPolled === true && body.current?.contains(document.activeElement) === true
-  const shown = isHeld ? inPlace(before.current, wanted, props.rowKey) : wanted
+  const shown = isHeld ? updateInPlace(before.current, wanted, props.rowKey) : wanted
   before.current = shown
   const sortBy = (key: string): void => setSorting({ key, isDown: sorting?.key === key && !sorting.isDown })
   return (
@@ -151,7 +151,7 @@ function RowButtons<Row>({ row, actions, name }: ButtonsProps<Row>): JSX.Element
     <>
       {actions
         .filter(({ isShown }) => isShown?.(row) ?? true)
-        .map(({ word, run, whyNot, isDangerous }) => {
+        .map(({ word, run, findDisabledReason: whyNot, isDangerous }) => {
           const reason = whyNot?.(row)
           return (
             <button
@@ -171,25 +171,25 @@ function RowButtons<Row>({ row, actions, name }: ButtonsProps<Row>): JSX.Element
   )
 }
 
-function ExportButtons<Row>({ columns, rows = [], all, caption, fileName }: TableProps<Row>): JSX.Element {
+function ExportButtons<Row>({ columns, rows = [], loadAll: all, caption, fileName }: TableProps<Row>): JSX.Element {
   const name = fileName ?? caption.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
   /** Returns undefined after a failed request, which the page reports. */
-  const table = async (word: string): Promise<CellValue[][] | undefined> => {
+  const loadCells = async (word: string): Promise<CellValue[][] | undefined> => {
     const found = (await all?.()) ?? { reply: { data: rows } }
     if ('failure' in found) {
-      showFailed(`${word} ${caption}`, textOf(found.failure))
+      showFailed(`${word} ${caption}`, formatFailure(found.failure))
       return undefined
     }
     return found.reply.data.slice(0, maxExportRows).map((row) => columns.map((column) => column.value(row)))
   }
-  const csv = async (): Promise<void> => {
-    const cells = await table(t('exportCsv'))
+  const exportCsv = async (): Promise<void> => {
+    const cells = await loadCells(t('exportCsv'))
     if (cells === undefined) return
     const head = columns.map(({ title }) => title)
     saveFile(`${name}.csv`, 'text/csv', writeCsv([head, ...cells]))
   }
-  const json = async (): Promise<void> => {
-    const cells = await table(t('exportJson'))
+  const exportJson = async (): Promise<void> => {
+    const cells = await loadCells(t('exportJson'))
     if (cells === undefined) return
     const keys = columns.map(({ key }) => key)
     const objects = cells.map((row) => Object.fromEntries(row.map((cell, at) => [keys[at] ?? '', cell])))
@@ -197,10 +197,10 @@ function ExportButtons<Row>({ columns, rows = [], all, caption, fileName }: Tabl
   }
   return (
     <div class="export">
-      <button type="button" class="small" onClick={() => void csv()}>
+      <button type="button" class="small" onClick={() => void exportCsv()}>
         {t('exportCsv')}
       </button>
-      <button type="button" class="small" onClick={() => void json()}>
+      <button type="button" class="small" onClick={() => void exportJson()}>
         {t('exportJson')}
       </button>
     </div>
@@ -209,7 +209,7 @@ function ExportButtons<Row>({ columns, rows = [], all, caption, fileName }: Tabl
 
 function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row: Row }): JSX.Element {
   const value = column.value(row)
-  const content = column.render === undefined ? cellText(value) : column.render(row)
+  const content = column.render === undefined ? renderCell(value) : column.render(row)
   // An empty value is nothing to copy.
   if (column.canCopy !== true || typeof value !== 'string' || value === '') return <>{content}</>
   return (
@@ -219,17 +219,17 @@ function Cell<Row>({ column, row }: { readonly column: Column<Row>; readonly row
   )
 }
 
-function cellText(value: CellValue): ComponentChildren {
+function renderCell(value: CellValue): ComponentChildren {
   return typeof value === 'string' ? <Name text={value} /> : typeof value === 'boolean' ? String(value) : value
 }
 
 /** The rows that were shown, with the values of now. Others come, and those that are gone go, when the focus is elsewhere. */
-function inPlace<Row>(before: readonly Row[], now: readonly Row[], keyOf: (row: Row) => string): readonly Row[] {
+function updateInPlace<Row>(before: readonly Row[], now: readonly Row[], keyOf: (row: Row) => string): readonly Row[] {
   const byKey = new Map(now.map((row) => [keyOf(row), row]))
   return before.map((row) => byKey.get(keyOf(row)) ?? row)
 }
 
-function sorted<Row>(
+function sortRows<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
   sorting: { readonly key: string; readonly isDown: boolean } | undefined,

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useRef } from 'preact/hooks'
-import { changeQuery, queryValue } from '../state/router.ts'
+import { changeQuery, readQueryValue } from '../state/router.ts'
 import { useId } from './fields.tsx'
 
 export interface Tab {
@@ -13,7 +13,7 @@ export interface Tab {
 export function Tabs({ label, tabs }: { readonly label: string; readonly tabs: readonly Tab[] }): JSX.Element {
   const id = useId()
   const list = useRef<HTMLDivElement>(null)
-  const open = tabs.find(({ key }) => key === queryValue('tab')) ?? tabs[0]
+  const open = tabs.find(({ key }) => key === readQueryValue('tab')) ?? tabs[0]
   const show = (tab: Tab | undefined): void => {
     if (tab === undefined) return
     const cleared = { search: undefined, page: undefined, cursor: undefined }

@@ -3,10 +3,10 @@
 import type { JSX } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { formatNumber, visible } from '../state/format.ts'
-import { type LiveMessage, messagesBelow, type TopicNode } from '../state/live-topics.ts'
+import { type LiveMessage, countMessagesBelow, type TopicNode } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
 import { formatPayload } from '../state/payload-text.ts'
-import { bytesOf } from './payload.tsx'
+import { decodeBase64 } from './payload.tsx'
 
 interface TreeProps {
   readonly root: TopicNode
@@ -31,7 +31,7 @@ export function TopicTree({ root, seconds, search, selected, onSelect }: TreePro
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set())
   const [focused, setFocused] = useState<string>()
   const place = useRef<HTMLUListElement>(null)
-  const rows = rowsOf(root, open, search)
+  const rows = listRows(root, open, search)
   const current = rows.find(({ node }) => node.topic === focused) ?? rows[0]
   const toggle = (topic: string, isOpen: boolean): void => {
     const next = new Set(open)
@@ -55,7 +55,7 @@ export function TopicTree({ root, seconds, search, selected, onSelect }: TreePro
       Home: () => focus(rows[0]),
       End: () => focus(rows.at(-1)),
       ArrowRight: () => (open.has(topic) || children.size === 0 ? focus(rows[at + 1]) : toggle(topic, true)),
-      ArrowLeft: () => (open.has(topic) ? toggle(topic, false) : focus(parentOf(rows, at))),
+      ArrowLeft: () => (open.has(topic) ? toggle(topic, false) : focus(findParent(rows, at))),
       Enter: () => onSelect(topic),
       ' ': () => onSelect(topic),
     }
@@ -81,16 +81,16 @@ export function TopicTree({ root, seconds, search, selected, onSelect }: TreePro
             if (node.children.size > 0) toggle(node.topic, !open.has(node.topic))
           }}
         >
-          {textOfNode(node, seconds)}
+          {formatNode(node, seconds)}
         </li>
       ))}
     </ul>
   )
 }
 
-function textOfNode(node: TopicNode, seconds: number): string {
-  const rate = formatNumber(messagesBelow(node) / Math.max(1, seconds), 1)
-  const value = node.last === undefined ? '' : ` ${valueOf(node.last)}`
+function formatNode(node: TopicNode, seconds: number): string {
+  const rate = formatNumber(countMessagesBelow(node) / Math.max(1, seconds), 1)
+  const value = node.last === undefined ? '' : ` ${formatValue(node.last)}`
   return `${visible(node.level)} ${rate}/s${value}`
 }
 
@@ -99,10 +99,10 @@ const values = new WeakMap<LiveMessage, string>()
 /** Of the payload, as many as a value may need: groups of four are three bytes. */
 const maxBase64 = 240
 
-function valueOf(message: LiveMessage): string {
+function formatValue(message: LiveMessage): string {
   let value = values.get(message)
   if (value === undefined) {
-    const bytes = bytesOf(message.payload_base64.slice(0, maxBase64))
+    const bytes = decodeBase64(message.payload_base64.slice(0, maxBase64))
     value = formatPayload(bytes, isText(bytes) ? 'text' : 'hex').slice(0, maxValue)
     values.set(message, value)
   }
@@ -119,13 +119,13 @@ function isText(bytes: Uint8Array): boolean {
   }
 }
 
-function parentOf(rows: readonly Row[], at: number): Row | undefined {
+function findParent(rows: readonly Row[], at: number): Row | undefined {
   const depth = rows[at]?.depth ?? 0
   return rows.slice(0, at).findLast((row) => row.depth < depth)
 }
 
 /** Visible rows. A search opens all ancestors of the topics that it finds. */
-function rowsOf(root: TopicNode, open: ReadonlySet<string>, search: string): readonly Row[] {
+function listRows(root: TopicNode, open: ReadonlySet<string>, search: string): readonly Row[] {
   const rows: Row[] = []
   const wanted = search.toLowerCase()
   const add = (node: TopicNode, depth: number): void => {

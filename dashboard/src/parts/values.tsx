@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { formatTime, msOfLocal, visible } from '../state/format.ts'
+import { formatTime, parseBrokerTime, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 
 const copiedMs = 1_500
@@ -54,5 +54,5 @@ export function Time({ ms }: { readonly ms: number | undefined | null }): JSX.El
 
 /** `YYYY-MM-DD HH:mm:ss` of the broker. */
 export function LocalTime({ text }: { readonly text: string | undefined | null }): JSX.Element | null {
-  return text === undefined || text === null || text === '' ? null : <Time ms={msOfLocal(text)} />
+  return text === undefined || text === null || text === '' ? null : <Time ms={parseBrokerTime(text)} />
 }

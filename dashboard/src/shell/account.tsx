@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
 import { Select, TextField } from '../parts/fields.tsx'
 import { Name } from '../parts/values.tsx'
-import { api, textOf } from '../state/api.ts'
+import { api, formatFailure } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { language, theme, timeZone } from '../state/preferences.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -130,7 +130,7 @@ function ChangePassword({ onClose }: { readonly onClose: () => void }): JSX.Elem
     const username = session.value?.username ?? ''
     const body = { old_pwd: old, new_pwd: next }
     const result = await api.change_pwd({ params: { username }, body }, { namespace: null })
-    if ('failure' in result) return textOf(result.failure)
+    if ('failure' in result) return formatFailure(result.failure)
     // Logins with the old password have ended, this one too.
     const again = await api.login({ body: { username, password: next } }, { namespace: null })
     if ('reply' in again && session.value !== undefined) session.value = { ...session.value, token: again.reply.token }

@@ -2,9 +2,9 @@ import type { ComponentType, JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { TextField } from '../parts/fields.tsx'
 import { CopyButton } from '../parts/values.tsx'
-import { api, textOf } from '../state/api.ts'
+import { api, formatFailure } from '../state/api.ts'
 import { t } from '../state/messages.ts'
-import { beginSession, hasSessionEnded, roleFrom } from '../state/session.ts'
+import { beginSession, hasSessionEnded, parseRole } from '../state/session.ts'
 import { Connection } from './connection.tsx'
 import { SingleSignOn } from './single-sign-on.tsx'
 
@@ -93,12 +93,12 @@ export function Login(): JSX.Element {
     setSecondFactor(undefined)
     if ('reply' in result) {
       const { token, role, namespace } = result.reply
-      beginSession({ token, username, role: roleFrom(role), namespace: namespace ?? undefined })
+      beginSession({ token, username, role: parseRole(role), namespace: namespace ?? undefined })
       return
     }
     const { failure } = result
     if (failure.kind === 'unreachable') return
-    setProblem(failure.reason === 'BAD_USERNAME_OR_PWD' ? t('wrongCredentials') : textOf(failure))
+    setProblem(failure.reason === 'BAD_USERNAME_OR_PWD' ? t('wrongCredentials') : formatFailure(failure))
     form.current?.querySelector<HTMLElement>('input[type=password]')?.focus()
   }
   return (

@@ -1,7 +1,7 @@
 // The pages of the dashboard: where they are, under which heading, and who sees them. A page is loaded when it is opened.
 
 import type { ComponentType } from 'preact'
-import { hasOperation, may, type OperationName } from '../state/api.ts'
+import { hasOperation, isAllowed, type OperationName } from '../state/api.ts'
 import type { MessageKey } from '../state/messages.ts'
 
 export interface PageEntry {
@@ -192,6 +192,6 @@ const allPages: readonly PageEntry[] = [
 ]
 
 /** Pages that the account of the session may see. */
-export function visiblePages(): readonly PageEntry[] {
-  return allPages.filter(({ needs }) => hasOperation(needs) && may(needs as OperationName))
+export function listVisiblePages(): readonly PageEntry[] {
+  return allPages.filter(({ needs }) => hasOperation(needs) && isAllowed(needs as OperationName))
 }

@@ -4,20 +4,20 @@ import type { ComponentType, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ConfirmationDialog } from '../parts/dialogs.tsx'
 import { Name } from '../parts/values.tsx'
-import { api, isPageMissing, may } from '../state/api.ts'
+import { api, isPageMissing, isAllowed } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { brokerOffsetMinutes } from '../state/preferences.ts'
 import { useQuery } from '../state/query.ts'
 import { outcome } from '../state/results.ts'
-import { isForNamespaces, linkTo, route } from '../state/router.ts'
+import { isForNamespaces, formatLink, route } from '../state/router.ts'
 import { session } from '../state/session.ts'
 import { AccountMenu } from './account.tsx'
 import { Connection, LastOutcome } from './connection.tsx'
 import { NamespaceSelect } from './namespace-select.tsx'
-import { type PageEntry, visiblePages } from './pages.ts'
+import { type PageEntry, listVisiblePages } from './pages.ts'
 
 export function Shell(): JSX.Element {
-  const pages = visiblePages()
+  const pages = listVisiblePages()
   const wanted = route.value.path[0]
   const page = pages.find(({ path }) => path === wanted) ?? pages[0]
   const path = route.value.path.join('/')
@@ -91,7 +91,7 @@ function Navigation({ pages, open }: NavigationProps): JSX.Element {
                 .map((page) => (
                   <li key={page.path}>
                     <a
-                      href={linkTo([page.path])}
+                      href={formatLink([page.path])}
                       aria-current={page === open ? 'page' : undefined}
                       onClick={() => setMenuOpen(false)}
                     >
@@ -118,7 +118,7 @@ function NamespaceChoice({ page }: { readonly page: PageEntry | undefined }): JS
   }
   // The backup page has the choice beside its files.
   const hasChoice = page !== undefined && page.path !== 'backup' && isForNamespaces(page.path)
-  return hasChoice && may('get_namespaces') ? <NamespaceSelect /> : null
+  return hasChoice && isAllowed('get_namespaces') ? <NamespaceSelect /> : null
 }
 
 function LoadedPage({ page }: { readonly page: PageEntry }): JSX.Element {

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { api, textOf } from '../state/api.ts'
+import { api, formatFailure } from '../state/api.ts'
 import { t } from '../state/messages.ts'
-import { beginSession, roleFrom } from '../state/session.ts'
-import { storeBegun, type ReturnedLogin, takeReturned } from '../state/single-sign-on.ts'
+import { beginSession, parseRole } from '../state/session.ts'
+import { storeBegunLogin, type ReturnedLogin, takeReturnedLogin } from '../state/single-sign-on.ts'
 
 interface Props {
   readonly onProblem: (problem: string) => void
@@ -14,7 +14,7 @@ export function SingleSignOn({ onProblem }: Props): JSX.Element | null {
   const [isOn, setOn] = useState(false)
   const [isBusy, setBusy] = useState(false)
   useEffect(() => {
-    const returned = takeReturned()
+    const returned = takeReturnedLogin()
     if (returned !== undefined) {
       setBusy(true)
       void finish(returned).then((problem) => {
@@ -45,12 +45,12 @@ export function SingleSignOn({ onProblem }: Props): JSX.Element | null {
 
 async function begin(): Promise<string | undefined> {
   const result = await api.begin_sso({}, { namespace: null })
-  if ('failure' in result) return textOf(result.failure)
+  if ('failure' in result) return formatFailure(result.failure)
   const { authorization_url: url, state, sign_in_secret: secret, redirect_uri: redirect } = result.reply.data
   // The browser would return to another origin or path, whose storage does not contain this login.
   if (redirect !== `${location.origin}${location.pathname}`) return t('singleSignOnElsewhere', { address: redirect })
   if (!/^https?:$/.test(new URL(url).protocol)) return t('singleSignOnUnsafe')
-  storeBegun({ state, secret, route: location.hash })
+  storeBegunLogin({ state, secret, route: location.hash })
   location.assign(url)
   return undefined
 }
@@ -62,12 +62,12 @@ async function finish({ code, state, iss, error, begun }: ReturnedLogin): Promis
     { body: { authorization_code: code, state, sign_in_secret: begun.secret, ...(iss === undefined ? {} : { iss }) } },
     { namespace: null },
   )
-  if ('failure' in result) return textOf(result.failure)
+  if ('failure' in result) return formatFailure(result.failure)
   const { token, role, namespace, username } = result.reply
   beginSession({
     token,
     username,
-    role: roleFrom(role),
+    role: parseRole(role),
     namespace: namespace ?? undefined,
     isOfProvider: true,
   })

@@ -32,18 +32,18 @@ const maxRetryMs = 10_000
 export const api: FetchClient = createFetchClient<typeof endpoints>({
   operations: OPERATIONS,
   base: baseUrl,
-  authorization: () => {
+  readAuthorization: () => {
     const token = session.value?.token
     return token === undefined ? undefined : `Bearer ${token}`
   },
-  namespace: () => session.value?.namespace ?? namespaceInRoute.value,
-  onFailure: noteFailure,
+  readNamespace: () => session.value?.namespace ?? namespaceInRoute.value,
+  onFailure: handleFailure,
   onResponse: () => {
     isBrokerAway.value = false
   },
 })
 
-function noteFailure(failure: Failure): void {
+function handleFailure(failure: Failure): void {
   if (failure.kind === 'unreachable') {
     if (!isBrokerAway.value) void retryConnection()
     isBrokerAway.value = true
@@ -73,7 +73,7 @@ export function hasOperation(name: string): boolean {
 }
 
 /** Whether the account of the session may call the operation. The server decides; the page only hides. */
-export function may(name: OperationName): boolean {
+export function isAllowed(name: OperationName): boolean {
   const operation = (OPERATIONS as Record<string, Operation | undefined>)[name]
   const who = session.value
   if (operation === undefined || who === undefined) return false
@@ -85,6 +85,6 @@ export function may(name: OperationName): boolean {
 }
 
 /** Returns the error message of a failure. */
-export function textOf({ message, kind }: Failure): string {
+export function formatFailure({ message, kind }: Failure): string {
   return kind === 'unreachable' ? `no response: ${message}` : message
 }

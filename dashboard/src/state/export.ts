@@ -5,10 +5,10 @@ export type CellValue = string | number | boolean | null | undefined
 
 /** [RFC4180] A cell that a spreadsheet would take as a formula begins with an apostrophe. */
 export function writeCsv(rows: readonly (readonly CellValue[])[]): string {
-  return rows.map((row) => `${row.map(csvCell).join(',')}\r\n`).join('')
+  return rows.map((row) => `${row.map(formatCsvCell).join(',')}\r\n`).join('')
 }
 
-function csvCell(value: CellValue): string {
+function formatCsvCell(value: CellValue): string {
   const text = String(value ?? '')
   const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe

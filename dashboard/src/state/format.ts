@@ -2,13 +2,13 @@
 
 import { brokerOffsetMinutes, language, timeZone } from './preferences.ts'
 
-export { visible } from './visible.ts'
+export { escapeHiddenLetters as visible } from './visible.ts'
 
 /** Making a formatter takes the browser longer than a hundred uses of it: a table has one for each of its cells otherwise. */
 const numberFormats = new Map<string, Intl.NumberFormat>()
 const timeFormats = new Map<string, Intl.DateTimeFormat>()
 
-function kept<Format>(formats: Map<string, Format>, key: string, create: () => Format): Format {
+function findOrCreate<Format>(formats: Map<string, Format>, key: string, create: () => Format): Format {
   let format = formats.get(key)
   if (format === undefined) {
     format = create()
@@ -18,14 +18,14 @@ function kept<Format>(formats: Map<string, Format>, key: string, create: () => F
 }
 
 /** Returns the regional variant of the selected language from the browser, because `en-GB` formats times differently from `en`. */
-function localeOf(chosen: string): string {
+function findLocale(chosen: string): string {
   return navigator.languages.find((one) => one.split('-')[0] === chosen) ?? chosen
 }
 
 export function formatNumber(value: number, maximumFractionDigits = 0): string {
-  const locale = localeOf(language.value)
+  const locale = findLocale(language.value)
   const create = (): Intl.NumberFormat => new Intl.NumberFormat(locale, { maximumFractionDigits })
-  return kept(numberFormats, `${locale} ${maximumFractionDigits}`, create).format(value)
+  return findOrCreate(numberFormats, `${locale} ${maximumFractionDigits}`, create).format(value)
 }
 
 const byteUnits = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
@@ -39,11 +39,11 @@ export function formatBytes(bytes: number): string {
 export function formatTime(ms: number): string {
   const inBrowser = timeZone.value === 'browser'
   const offsetMs = timeZone.value === 'broker' ? brokerOffsetMinutes.value * 60_000 : 0
-  const locale = localeOf(language.value)
+  const locale = findLocale(language.value)
   const zone = inBrowser ? {} : { timeZone: 'UTC' }
   const create = (): Intl.DateTimeFormat =>
     new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium', ...zone })
-  return kept(timeFormats, `${locale} ${inBrowser}`, create).format(ms + offsetMs)
+  return findOrCreate(timeFormats, `${locale} ${inBrowser}`, create).format(ms + offsetMs)
 }
 
 /** Returns a date whose local fields are those of the selected time zone, for libraries that read the local fields only. */
@@ -56,11 +56,15 @@ export function toZonedDate(ms: number): Date {
 
 /** Returns day and time of a mark of an axis, in the selected language and time zone. Marks within a minute have seconds. */
 export function formatAxisTime(ms: number, incrementSeconds: number): { readonly day: string; readonly time: string } {
-  const locale = localeOf(language.value)
+  const locale = findLocale(language.value)
   const hasSeconds = incrementSeconds < 60
   const date = toZonedDate(ms)
-  const dayFormat = kept(timeFormats, `${locale} day`, () => new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }))
-  const timeFormat = kept(
+  const dayFormat = findOrCreate(
+    timeFormats,
+    `${locale} day`,
+    () => new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }),
+  )
+  const timeFormat = findOrCreate(
     timeFormats,
     `${locale} time ${hasSeconds}`,
     () => new Intl.DateTimeFormat(locale, { timeStyle: hasSeconds ? 'medium' : 'short' }),
@@ -69,18 +73,18 @@ export function formatAxisTime(ms: number, incrementSeconds: number): { readonly
 }
 
 /** `YYYY-MM-DD HH:mm:ss` of the broker's clock; NaN if it is not such a text. */
-export function msOfLocal(text: string): number {
+export function parseBrokerTime(text: string): number {
   return Date.parse(`${text.replace(' ', 'T')}Z`) - brokerOffsetMinutes.value * 60_000
 }
 
 /** Returns the time in a date field, in the selected time zone; NaN if the field is empty. */
-export function msOfInput(text: string): number {
+export function parseInputTime(text: string): number {
   if (timeZone.value === 'browser') return Date.parse(text)
   return Date.parse(`${text}Z`) - (timeZone.value === 'broker' ? brokerOffsetMinutes.value * 60_000 : 0)
 }
 
 /** The other way round, to the minute. */
-export function inputOfMs(ms: number): string {
+export function formatInputTime(ms: number): string {
   const offsetMinutes =
     timeZone.value === 'browser'
       ? -new Date(ms).getTimezoneOffset()

@@ -35,7 +35,7 @@ const maxPublishers = 10_000
 type Line = Omit<LiveMessage, 'number'> | { readonly left_out: number } | { readonly heartbeat: number }
 
 export class LiveTopics {
-  readonly root: TopicNode = nodeOf('', '')
+  readonly root: TopicNode = createNode('', '')
   /** The newest first. */
   messages: readonly LiveMessage[] = []
   /** Those of the topic that is followed, the newest first. */
@@ -54,7 +54,7 @@ export class LiveTopics {
   follow(topic: string | undefined): void {
     this.#followedTopic = topic
     const known = this.messages.filter((message) => message.topic === topic)
-    const last = topic === undefined ? undefined : this.#existingNode(topic)?.last
+    const last = topic === undefined ? undefined : this.#findNode(topic)?.last
     this.followed = known.length === 0 && last !== undefined ? [last] : known
   }
 
@@ -93,7 +93,7 @@ export class LiveTopics {
     this.messages = [message, ...this.messages.slice(0, maxMessages - 1)]
     if (line.topic === this.#followedTopic) this.followed = [message, ...this.followed.slice(0, maxMessages - 1)]
     this.#countPublisher(line.clientid)
-    const node = this.#nodeFor(line.topic)
+    const node = this.#ensureNode(line.topic)
     if (node === undefined) {
       this.leftOut += 1
       return
@@ -109,14 +109,14 @@ export class LiveTopics {
       this.publishers.set(clientId, (known ?? 0) + 1)
   }
 
-  #existingNode(topic: string): TopicNode | undefined {
+  #findNode(topic: string): TopicNode | undefined {
     let place: TopicNode | undefined = this.root
     for (const level of topic.split('/')) place = place?.children.get(level)
     return place
   }
 
   /** undefined: the tree is full. */
-  #nodeFor(topic: string): TopicNode | undefined {
+  #ensureNode(topic: string): TopicNode | undefined {
     let place = this.root
     let path = ''
     for (const [depth, level] of topic.split('/').entries()) {
@@ -124,7 +124,7 @@ export class LiveTopics {
       let next = place.children.get(level)
       if (next === undefined) {
         if (this.nodes >= maxNodes) return undefined
-        next = nodeOf(level, path)
+        next = createNode(level, path)
         place.children.set(level, next)
         this.nodes += 1
       }
@@ -134,13 +134,13 @@ export class LiveTopics {
   }
 }
 
-function nodeOf(level: string, topic: string): TopicNode {
+function createNode(level: string, topic: string): TopicNode {
   return { level, topic, children: new Map(), messages: 0, last: undefined }
 }
 
 /** Of this topic and all below it. */
-export function messagesBelow(node: TopicNode): number {
+export function countMessagesBelow(node: TopicNode): number {
   let sum = node.messages
-  for (const child of node.children.values()) sum += messagesBelow(child)
+  for (const child of node.children.values()) sum += countMessagesBelow(child)
   return sum
 }

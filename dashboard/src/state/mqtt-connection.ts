@@ -111,7 +111,7 @@ export class MqttConnection {
     if (this.#client.pending >= maxUnacknowledged) return tooMany
     const subscription = { filter, qos: 2, noLocal: false, retainAsPublished: true, retainHandling: 0 } as const
     this.#client.subscribe({ subscriptions: [subscription], properties: undefined }, (response) =>
-      this.#noteSubscription(text, response),
+      this.#handleSubscriptionResponse(text, response),
     )
     return undefined
   }
@@ -120,7 +120,7 @@ export class MqttConnection {
     const filter = parseTopicFilter(text)
     if (filter === undefined || this.#client.pending >= maxUnacknowledged) return
     this.#client.unsubscribe({ filters: [filter], properties: undefined }, (response) =>
-      this.#noteSubscription(text, response),
+      this.#handleSubscriptionResponse(text, response),
     )
   }
 
@@ -147,7 +147,7 @@ export class MqttConnection {
     return [{ ...message, number: this.#logged, ts: Date.now() }, ...log.slice(0, maxLogged - 1)]
   }
 
-  #noteSubscription(filter: string, response: SubackPacket | UnsubackPacket | Error): void {
+  #handleSubscriptionResponse(filter: string, response: SubackPacket | UnsubackPacket | Error): void {
     if (response instanceof Error) return
     const [code = reasonCodes.success] = response.reasonCodes
     const others = this.filters.filter((one) => one !== filter)

@@ -1,11 +1,11 @@
 // The text of a payload as the page shows it. JSON is laid out by its tokens: no digit, escape or duplicate key changes.
 
-import { visible } from './visible.ts'
+import { escapeHiddenLetters } from './visible.ts'
 
 export type PayloadForm = 'json' | 'text' | 'hex'
 
 /** The form in which the payload can be read best. */
-export function bestForm(bytes: Uint8Array): PayloadForm {
+export function selectBestForm(bytes: Uint8Array): PayloadForm {
   try {
     const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     return /^\s*[{[]/.test(text) && isJson(text) ? 'json' : 'text'
@@ -33,7 +33,7 @@ export function formatPayload(bytes: Uint8Array, form: PayloadForm): string {
   if (form === 'hex') return formatHex(bytes)
   const text = copyText(bytes, form)
   const lines = form === 'json' && isJson(text) ? layOutJson(text) : text
-  return lines.split('\n').map(visible).join('\n')
+  return lines.split('\n').map(escapeHiddenLetters).join('\n')
 }
 
 function formatHex(bytes: Uint8Array): string {

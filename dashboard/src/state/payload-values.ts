@@ -7,15 +7,15 @@ const maxDepth = 5
 const maxLines = 400
 
 /** Numbers by their paths: `temperature`, `rooms.0.humidity`; '' is the payload itself. */
-export function numbersIn(text: string): ReadonlyMap<string, number> {
+export function parseNumbers(text: string): ReadonlyMap<string, number> {
   const numbers = new Map<string, number>()
   const plain = Number(text)
   if (text.trim() !== '' && Number.isFinite(plain)) numbers.set('', plain)
-  else collect(parsed(text), '', numbers, 0)
+  else collect(parseJson(text), '', numbers, 0)
   return numbers
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -41,8 +41,8 @@ export function compareLines(before: string, after: string): readonly ChangedLin
   const old = before.split('\n')
   const now = after.split('\n')
   if (Math.max(old.length, now.length) > maxLines)
-    return [...old.map((text) => ({ change: 'removed', text }) as const), ...now.map(added)]
-  const common = commonLengths(old, now)
+    return [...old.map((text) => ({ change: 'removed', text }) as const), ...now.map(toAddedLine)]
+  const common = computeCommonLengths(old, now)
   const lines: ChangedLine[] = []
   let from = 0
   let to = 0
@@ -51,30 +51,33 @@ export function compareLines(before: string, after: string): readonly ChangedLin
       lines.push({ change: 'same', text: now[to] ?? '' })
       from += 1
       to += 1
-    } else if (from < old.length && (to === now.length || cell(common, from + 1, to) >= cell(common, from, to + 1))) {
+    } else if (
+      from < old.length &&
+      (to === now.length || readCell(common, from + 1, to) >= readCell(common, from, to + 1))
+    ) {
       lines.push({ change: 'removed', text: old[from] ?? '' })
       from += 1
     } else {
-      lines.push(added(now[to] ?? ''))
+      lines.push(toAddedLine(now[to] ?? ''))
       to += 1
     }
   }
   return lines
 }
 
-const added = (text: string): ChangedLine => ({ change: 'added', text })
+const toAddedLine = (text: string): ChangedLine => ({ change: 'added', text })
 
-const cell = (table: readonly Uint16Array[], row: number, column: number): number => table[row]?.[column] ?? 0
+const readCell = (table: readonly Uint16Array[], row: number, column: number): number => table[row]?.[column] ?? 0
 
 /** For each pair of places the length of the longest common subsequence from there on. */
-function commonLengths(old: readonly string[], now: readonly string[]): readonly Uint16Array[] {
+function computeCommonLengths(old: readonly string[], now: readonly string[]): readonly Uint16Array[] {
   const table = Array.from({ length: old.length + 1 }, () => new Uint16Array(now.length + 1))
   for (let row = old.length - 1; row >= 0; row -= 1) {
     for (let column = now.length - 1; column >= 0; column -= 1) {
       const length =
         old[row] === now[column]
-          ? cell(table, row + 1, column + 1) + 1
-          : Math.max(cell(table, row + 1, column), cell(table, row, column + 1))
+          ? readCell(table, row + 1, column + 1) + 1
+          : Math.max(readCell(table, row + 1, column), readCell(table, row, column + 1))
       table[row]?.fill(length, column, column + 1)
     }
   }

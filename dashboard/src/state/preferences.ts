@@ -6,7 +6,7 @@ export type Theme = 'system' | 'light' | 'dark'
 export type Language = 'en' | 'de'
 export type TimeZone = 'browser' | 'broker' | 'utc'
 
-function kept<Value extends string>(key: string, values: readonly Value[], preset: Value): Signal<Value> {
+function createStoredSignal<Value extends string>(key: string, values: readonly Value[], preset: Value): Signal<Value> {
   const storageKey = `godwit.${key}`
   const found = localStorage.getItem(storageKey)
   const chosen = signal(values.find((value) => value === found) ?? preset)
@@ -16,9 +16,9 @@ function kept<Value extends string>(key: string, values: readonly Value[], prese
 
 const preferred: Language = navigator.language.startsWith('de') ? 'de' : 'en'
 
-export const theme = kept<Theme>('theme', ['system', 'light', 'dark'], 'system')
-export const language = kept<Language>('language', ['en', 'de'], preferred)
-export const timeZone = kept<TimeZone>('time-zone', ['browser', 'broker', 'utc'], 'browser')
+export const theme = createStoredSignal<Theme>('theme', ['system', 'light', 'dark'], 'system')
+export const language = createStoredSignal<Language>('language', ['en', 'de'], preferred)
+export const timeZone = createStoredSignal<TimeZone>('time-zone', ['browser', 'broker', 'utc'], 'browser')
 /** Minutes by which the clock of the broker is ahead of UTC. */
 export const brokerOffsetMinutes = signal(0)
 

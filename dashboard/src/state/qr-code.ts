@@ -12,31 +12,32 @@ const padding = [0xec, 0x11] as const
 type Matrix = readonly (readonly boolean[])[]
 
 /** Returns the rows of modules (true: dark) for a text; undefined if it is too long. */
-export function qrCodeOf(text: string): Matrix | undefined {
+export function createQrCode(text: string): Matrix | undefined {
   const bytes = new TextEncoder().encode(text)
   for (let version = 1; version <= maxVersion; version++) {
-    const words = dataWords(bytes, version)
-    if (words !== undefined) return bestOf(new Drawing(version), withCheckWords(words, version))
+    const words = encodeDataWords(bytes, version)
+    if (words !== undefined) return selectBestMask(new Drawing(version), withCheckWords(words, version))
   }
   return undefined
 }
 
-const sizeOf = (version: number): number => 17 + version * 4
+const computeSize = (version: number): number => 17 + version * 4
 
 /** Returns the number of all codewords of a version. */
-function wordCount(version: number): number {
-  const count = alignmentsOf(version).length
+function countWords(version: number): number {
+  const count = computeAlignments(version).length
   const ofAlignments = count === 0 ? 0 : (25 * count - 10) * count - 55
   return ((16 * version + 128) * version + 64 - ofAlignments - (version >= 7 ? 36 : 0)) >> 3
 }
 
-function ofVersion(list: readonly number[], version: number): number {
+function selectForVersion(list: readonly number[], version: number): number {
   return list[version - 1] ?? 0
 }
 
 /** Returns the data codewords: mode, length, text and padding; undefined if the text is too long. */
-function dataWords(bytes: Uint8Array, version: number): readonly number[] | undefined {
-  const space = wordCount(version) - ofVersion(checkWordsPerBlock, version) * ofVersion(blockCounts, version)
+function encodeDataWords(bytes: Uint8Array, version: number): readonly number[] | undefined {
+  const space =
+    countWords(version) - selectForVersion(checkWordsPerBlock, version) * selectForVersion(blockCounts, version)
   const countBits = version < 10 ? 8 : 16
   const bits: number[] = []
   const add = (value: number, length: number): void => {
@@ -59,14 +60,14 @@ function dataWords(bytes: Uint8Array, version: number): readonly number[] | unde
  * blocks.
  */
 function withCheckWords(words: readonly number[], version: number): readonly number[] {
-  const [checks, count] = [ofVersion(checkWordsPerBlock, version), ofVersion(blockCounts, version)]
+  const [checks, count] = [selectForVersion(checkWordsPerBlock, version), selectForVersion(blockCounts, version)]
   const shortLength = Math.floor(words.length / count)
   const shortBlocks = count - (words.length % count)
-  const divisor = divisorOf(checks)
+  const divisor = computeDivisor(checks)
   let from = 0
   const blocks = Array.from({ length: count }, (_, block) => {
     const data = words.slice(from, (from += shortLength + (block < shortBlocks ? 0 : 1)))
-    return { data, check: remainderOf(data, divisor) }
+    return { data, check: computeRemainder(data, divisor) }
   })
   const interleaved: number[] = []
   for (let at = 0; at <= shortLength; at++) interleaved.push(...blocks.flatMap(({ data }) => data.slice(at, at + 1)))
@@ -75,7 +76,7 @@ function withCheckWords(words: readonly number[], version: number): readonly num
 }
 
 /** Returns the product in the Galois field GF(256) with the polynomial x^8 + x^4 + x^3 + x^2 + 1. */
-function product(one: number, other: number): number {
+function multiply(one: number, other: number): number {
   let result = 0
   for (let at = 7; at >= 0; at--) {
     result = (result << 1) ^ ((result >> 7) * 0x11d)
@@ -85,32 +86,32 @@ function product(one: number, other: number): number {
 }
 
 /** Returns the generator polynomial (x - 1)(x - 2)(x - 4)… without its first coefficient, which is 1. */
-function divisorOf(degree: number): readonly number[] {
+function computeDivisor(degree: number): readonly number[] {
   const result = Array.from({ length: degree }, (_, at): number => (at === degree - 1 ? 1 : 0))
   let root = 1
   for (let step = 0; step < degree; step++) {
-    for (let at = 0; at < degree; at++) result[at] = product(result[at] ?? 0, root) ^ (result[at + 1] ?? 0)
-    root = product(root, 2)
+    for (let at = 0; at < degree; at++) result[at] = multiply(result[at] ?? 0, root) ^ (result[at + 1] ?? 0)
+    root = multiply(root, 2)
   }
   return result
 }
 
-function remainderOf(data: readonly number[], divisor: readonly number[]): readonly number[] {
+function computeRemainder(data: readonly number[], divisor: readonly number[]): readonly number[] {
   let result = divisor.map(() => 0)
   for (const word of data) {
     const factor = word ^ (result[0] ?? 0)
     const shifted = [...result.slice(1), 0]
-    result = shifted.map((value, at) => value ^ product(divisor[at] ?? 0, factor))
+    result = shifted.map((value, at) => value ^ multiply(divisor[at] ?? 0, factor))
   }
   return result
 }
 
 /** Returns the positions of the centers of the alignment patterns, which are the same for rows and columns. */
-function alignmentsOf(version: number): readonly number[] {
+function computeAlignments(version: number): readonly number[] {
   if (version === 1) return []
   const count = Math.floor(version / 7) + 2
   const step = Math.floor((version * 8 + count * 3 + 5) / (count * 4 - 4)) * 2
-  const last = sizeOf(version) - 7
+  const last = computeSize(version) - 7
   return [6, ...Array.from({ length: count - 1 }, (_, at) => last - step * (count - 2 - at))]
 }
 
@@ -135,7 +136,7 @@ class Drawing {
   readonly #isPattern: boolean[][]
 
   constructor(version: number) {
-    this.size = sizeOf(version)
+    this.size = computeSize(version)
     this.#version = version
     const empty = (): boolean[][] => Array.from({ length: this.size }, () => Array<boolean>(this.size).fill(false))
     this.#modules = empty()
@@ -147,7 +148,7 @@ class Drawing {
     this.#drawFormat(mask)
     const rows = this.#modules.map((row) => [...row])
     let bit = 0
-    for (const { x, y } of this.#dataModules()) {
+    for (const { x, y } of this.#iterateDataModules()) {
       const word = words[bit >> 3] ?? 0
       const isDark = ((word >> (7 - (bit & 7))) & 1) === 1
       const row = rows[y]
@@ -158,7 +159,7 @@ class Drawing {
   }
 
   /** Returns the positions for codewords in order: from the right, two columns at a time, alternately upwards and downwards. */
-  *#dataModules(): Generator<{ readonly x: number; readonly y: number }> {
+  *#iterateDataModules(): Generator<{ readonly x: number; readonly y: number }> {
     let isUp = true
     for (let right = this.size - 1; right > 0; right -= 2) {
       if (right === 6) right = 5
@@ -186,7 +187,7 @@ class Drawing {
     this.#drawSquare(3, 3, 4)
     this.#drawSquare(last - 3, 3, 4)
     this.#drawSquare(3, last - 3, 4)
-    const centers = alignmentsOf(this.#version)
+    const centers = computeAlignments(this.#version)
     for (const x of centers) for (const y of centers) if (!this.#isFinder(x, y)) this.#drawSquare(x, y, 2)
     this.#drawFormat(0)
     if (this.#version >= 7) this.#drawVersion()
@@ -241,13 +242,13 @@ function checkBits(value: number, length: number, divisor: number): number {
 }
 
 /** Returns the drawing with the mask of the lowest penalty (ISO/IEC 18004, 7.8.3). */
-function bestOf(drawing: Drawing, words: readonly number[]): Matrix {
+function selectBestMask(drawing: Drawing, words: readonly number[]): Matrix {
   const drawn = masks.map((_, mask) => drawing.withWords(words, mask))
-  const penalties = drawn.map(penaltyOf)
+  const penalties = drawn.map(computePenalty)
   return drawn[penalties.indexOf(Math.min(...penalties))] ?? []
 }
 
-function penaltyOf(rows: Matrix): number {
+function computePenalty(rows: Matrix): number {
   const columns = rows.map((_, x) => rows.map((row) => row[x] ?? false))
   let penalty = 0
   for (const line of [...rows, ...columns]) {

@@ -1,7 +1,7 @@
 // Result of the last action, for the status line and the alert of the page.
 
 import { signal } from '@preact/signals'
-import { type Result, textOf } from './api.ts'
+import { type Result, formatFailure } from './api.ts'
 import { t } from './messages.ts'
 
 export type Outcome = { readonly kind: 'done' | 'failed'; readonly text: string }
@@ -19,6 +19,6 @@ export function showFailed(what: string, why: string): void {
 /** Tells what came of it. Returns whether it is done. */
 export function showResult(what: string, result: Result<unknown>): boolean {
   if ('reply' in result) showDone(what)
-  else showFailed(what, textOf(result.failure))
+  else showFailed(what, formatFailure(result.failure))
   return 'reply' in result
 }

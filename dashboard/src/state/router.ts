@@ -9,7 +9,7 @@ export interface Route {
   readonly query: Readonly<Record<string, string>>
 }
 
-export const route = signal<Route>(routeOf(location.hash))
+export const route = signal<Route>(parseRoute(location.hash))
 /** Pages with a choice of the namespace. Other pages keep the choice, but do not use it in their requests. */
 const namespacedPages: ReadonlySet<string> = new Set([
   'access',
@@ -35,16 +35,16 @@ export const namespaceInRoute = computed(() => {
 })
 
 addEventListener('hashchange', () => {
-  route.value = routeOf(location.hash)
+  route.value = parseRoute(location.hash)
 })
 
-export function routeOf(hash: string): Route {
+export function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s)
   const parts = path.split('/').filter((part) => part !== '')
-  return { path: parts.map(decoded), query: Object.fromEntries(new URLSearchParams(query)) }
+  return { path: parts.map(decodePart), query: Object.fromEntries(new URLSearchParams(query)) }
 }
 
-function decoded(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
@@ -54,12 +54,12 @@ function decoded(part: string): string {
 }
 
 /** For `href`. The chosen namespace stays. */
-export function linkTo(path: readonly string[], query: Readonly<Record<string, string>> = {}): string {
+export function formatLink(path: readonly string[], query: Readonly<Record<string, string>> = {}): string {
   const namespace = route.value.query['namespace']
-  return hashOf({ path, query: namespace === undefined ? query : { namespace, ...query } })
+  return formatHash({ path, query: namespace === undefined ? query : { namespace, ...query } })
 }
 
-function hashOf({ path, query }: Route): string {
+function formatHash({ path, query }: Route): string {
   const search = new URLSearchParams(query).toString()
   const where = `#/${path.map((part) => encodeURIComponent(part)).join('/')}`
   return search === '' ? where : `${where}?${search}`
@@ -73,9 +73,9 @@ export function changeQuery(change: Readonly<Record<string, string | undefined>>
     if (value !== undefined && value !== '') next[key] = value
   }
   route.value = { path, query: next }
-  history.replaceState(undefined, '', hashOf(route.value))
+  history.replaceState(undefined, '', formatHash(route.value))
 }
 
-export function queryValue(key: string): string {
+export function readQueryValue(key: string): string {
   return route.value.query[key] ?? ''
 }

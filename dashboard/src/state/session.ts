@@ -17,7 +17,7 @@ export interface Session {
 const storageKey = 'godwit.session'
 const endedKey = 'godwit.session-ended'
 
-export const session = signal<Session | undefined>(initialSession())
+export const session = signal<Session | undefined>(loadInitialSession())
 /** Whether the last session expired. The login page reports this, also after a reload. */
 export const hasSessionEnded = signal(sessionStorage.getItem(endedKey) !== null)
 export const isAdministrator = computed(() => session.value?.role === 'administrator')
@@ -37,7 +37,7 @@ export function endSession(hasEnded: boolean): void {
   session.value = undefined
 }
 
-function initialSession(): Session | undefined {
+function loadInitialSession(): Session | undefined {
   if (document.documentElement.dataset['login'] === 'none') {
     return { token: undefined, username: '', role: 'administrator', namespace: undefined }
   }
@@ -46,6 +46,6 @@ function initialSession(): Session | undefined {
 }
 
 /** `ns:<namespace>::<role>`, or a role. */
-export function roleFrom(text: string): Session['role'] {
+export function parseRole(text: string): Session['role'] {
   return text.endsWith('administrator') ? 'administrator' : 'viewer'
 }

@@ -27,14 +27,14 @@ const key = 'godwit.single-sign-on'
 let returned = readReturn()
 
 /** Returns the result of the provider, at the first call only. */
-export function takeReturned(): ReturnedLogin | undefined {
+export function takeReturnedLogin(): ReturnedLogin | undefined {
   const taken = returned
   returned = undefined
   return taken
 }
 
 /** Stores a login before the browser leaves for the provider. */
-export function storeBegun(begun: BegunLogin): void {
+export function storeBegunLogin(begun: BegunLogin): void {
   sessionStorage.setItem(key, JSON.stringify(begun))
 }
 
@@ -50,6 +50,6 @@ function readReturn(): ReturnedLogin | undefined {
   history.replaceState(undefined, '', location.pathname)
   // The router may have read the URL already, and notices this change.
   if (begun?.route.startsWith('#/') === true) location.replace(begun.route)
-  const text = (name: string): string | undefined => query.get(name) ?? undefined
-  return { code: text('code'), state, iss: text('iss'), error: text('error'), begun }
+  const readText = (name: string): string | undefined => query.get(name) ?? undefined
+  return { code: readText('code'), state, iss: readText('iss'), error: readText('error'), begun }
 }

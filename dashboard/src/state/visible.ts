@@ -4,6 +4,6 @@
 const hiddenLetters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /** A name from outside, in which nothing is hidden. */
-export function visible(text: string): string {
+export function escapeHiddenLetters(text: string): string {
   return text.replaceAll(hiddenLetters, (letter) => `\\u${(letter.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
 }

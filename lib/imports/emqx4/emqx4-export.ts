@@ -8,7 +8,7 @@
 //   apps                                        api-keys      the secret in plain text
 
 import { InvalidArchive, quoteText } from '../../../src/backup/index.ts'
-import { type ConvertedMembers, membersOf } from '../converted-tables.ts'
+import { type ConvertedMembers, toMembers } from '../converted-tables.ts'
 import type { TableName, TableRecord } from '../../../src/backup/index.ts'
 import { convertApplications } from './emqx4-applications.ts'
 import { convertBans } from './emqx4-bans.ts'
@@ -54,7 +54,7 @@ const reasons: Readonly<Record<string, string>> = {
 export function convertEmqx4Export(text: string, options: Emqx4Options): ConvertedExport {
   const whole = parse(text)
   const report = new Emqx4Report()
-  const loginType = loginTypeOf(whole, options.loginType)
+  const loginType = selectLoginType(whole, options.loginType)
   const tables: Partial<Record<TableName, TableRecord[]>> = {
     credentials: convertCredentials(
       {
@@ -69,21 +69,21 @@ export function convertEmqx4Export(text: string, options: Emqx4Options): Convert
     'api-keys': convertApplications(readSection(whole, 'apps'), { ...options, report }),
   }
   for (const [name, part] of Object.entries(whole)) reportUnknown(name, part, report)
-  const skipped: string[] = report.skippedSentences()
+  const skipped: string[] = report.formatSkipped()
   skipped.push(
     'etc/acl.conf, acl_nomatch, allow_anonymous and all plugins: an export of EMQX 4 does not contain them; set auth.no_match and auth.allow_anonymous, and check the rules, before clients connect',
   )
-  return { members: membersOf(tables, skipped), skipped, stricter: report.stricterSentences() }
+  return { members: toMembers(tables, skipped), skipped, stricter: report.formatStricter() }
 }
 
 function reportUnknown(name: string, part: unknown, report: Emqx4Report): void {
   if (readSections.has(name) || facts.has(name)) return
   const reason = reasons[name] ?? 'Godwit does not import them'
-  if (Array.isArray(part)) for (const entry of part) report.skip(name, nameOf(entry), reason)
+  if (Array.isArray(part)) for (const entry of part) report.skip(name, findName(entry), reason)
   else report.skip(name, '', reason)
 }
 
-function nameOf(entry: unknown): string {
+function findName(entry: unknown): string {
   if (typeof entry !== 'object' || entry === null) return ''
   const { id, name, username, type } = entry as Emqx4Entry
   const found = [id, name, username, type].find((value) => typeof value === 'string')
@@ -110,7 +110,7 @@ function parse(text: string): Emqx4Entry {
 }
 
 /** The command `emqx_ctl data import --env` adds the member `auth.mnesia.as` to a file in the same way. */
-function loginTypeOf(whole: Emqx4Entry, given: LoginType | undefined): LoginType | undefined {
+function selectLoginType(whole: Emqx4Entry, given: LoginType | undefined): LoginType | undefined {
   if (given !== undefined) return given
   const written = whole['auth.mnesia.as']
   return written === 'username' || written === 'clientid' ? written : undefined

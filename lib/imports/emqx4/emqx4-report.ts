@@ -19,7 +19,7 @@ class NamedEntries {
     if (name !== '' && named.names.length < maxNames) named.names.push(name.slice(0, maxNameCharacters))
   }
 
-  sentences(): string[] {
+  formatSentences(): string[] {
     return [...this.#entries].map(([key, { names, count }]) => {
       const [section, reason] = JSON.parse(key) as [string, string]
       const more = count > names.length && names.length > 0 ? ` and ${count - names.length} more` : ''
@@ -43,11 +43,11 @@ export class Emqx4Report {
     this.#stricter.add(section, name, reason)
   }
 
-  skippedSentences(): string[] {
-    return this.#skipped.sentences()
+  formatSkipped(): string[] {
+    return this.#skipped.formatSentences()
   }
 
-  stricterSentences(): string[] {
-    return this.#stricter.sentences()
+  formatStricter(): string[] {
+    return this.#stricter.formatSentences()
   }
 }

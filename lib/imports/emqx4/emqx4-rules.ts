@@ -42,13 +42,13 @@ export function convertRules(entries: readonly Emqx4Entry[], options: RuleOption
     if (rules === undefined) bySubject.set(key, [rule])
     else rules.push(rule)
   }
-  return [...bySubject.values()].flatMap(inOrderOfGodwit)
+  return [...bySubject.values()].flatMap(sortForGodwit)
 }
 
 function readRule(entry: Emqx4Entry, number: number, options: RuleOptions): ReadRule | undefined {
   const isOld = !('access' in entry)
-  const permit = isOld ? permitOfOld(entry['allow']) : entry['access'] === 'allow' ? 'allow' : 'deny'
-  const subject = isOld ? subjectOfOld(entry, options.loginType) : subjectOf(entry)
+  const permit = isOld ? toOldPermit(entry['allow']) : entry['access'] === 'allow' ? 'allow' : 'deny'
+  const subject = isOld ? toOldSubject(entry, options.loginType) : toSubject(entry)
   const written = readText(entry['topic'])
   const action = actions[String(entry['action'])]
   const topic = written === undefined ? undefined : toTopic(written, isOld)
@@ -70,7 +70,7 @@ function readRule(entry: Emqx4Entry, number: number, options: RuleOptions): Read
   }
   const createdAtMs = readTime(entry['created_at'])
   if (topic !== undefined && action !== undefined) return { ...subject, topic, action, permit, createdAtMs }
-  const name = `${nameOf(subject)}: ${permit} ${String(entry['action'])} ${written ?? ''}`
+  const name = `${formatSubject(subject)}: ${permit} ${String(entry['action'])} ${written ?? ''}`
   if (permit === 'allow') {
     options.report.skip(section, name, 'Godwit has no rule with this topic or action')
     return undefined
@@ -83,29 +83,29 @@ function readRule(entry: Emqx4Entry, number: number, options: RuleOptions): Read
   return { ...subject, topic: topic ?? everyTopic, action: action ?? 'pubsub', permit, createdAtMs: Infinity }
 }
 
-const nameOf = ({ about, who }: Subject): string => (about === 'all' ? 'all clients' : `${about} ${who}`)
+const formatSubject = ({ about, who }: Subject): string => (about === 'all' ? 'all clients' : `${about} ${who}`)
 
 /** EMQX takes everything except `true` for a denial. */
-function permitOfOld(allow: unknown): RuleRecord['permit'] {
+function toOldPermit(allow: unknown): RuleRecord['permit'] {
   return allow === true || allow === 'true' ? 'allow' : 'deny'
 }
 
-function subjectOf({ type, type_value: value, login }: Emqx4Entry): Subject | undefined {
+function toSubject({ type, type_value: value, login }: Emqx4Entry): Subject | undefined {
   const who = readText(value ?? login)
   if (type === 'all') return value === undefined && login === undefined ? { about: 'all', who: '' } : undefined
   if (type !== 'clientid' && type !== 'username') return undefined
-  return who === undefined ? undefined : named(type, who)
+  return who === undefined ? undefined : createSubject(type, who)
 }
 
-function subjectOfOld({ login, type }: Emqx4Entry, loginType: LoginType | undefined): Subject | undefined {
+function toOldSubject({ login, type }: Emqx4Entry, loginType: LoginType | undefined): Subject | undefined {
   const who = readText(login)
   if (who === '$all') return { about: 'all', who: '' }
   const about = type === 'clientid' || type === 'username' ? type : type === undefined ? loginType : undefined
   if (about === undefined) throw new InvalidArchive(`${section} has logins without a type: ${loginTypeHint}`)
-  return who === undefined ? undefined : named(about, who)
+  return who === undefined ? undefined : createSubject(about, who)
 }
 
-function named(about: LoginType, who: string): Subject | undefined {
+function createSubject(about: LoginType, who: string): Subject | undefined {
   return who === '' || who.includes('\0') ? undefined : { about, who }
 }
 
@@ -124,10 +124,10 @@ function toTopic(written: string, isOld: boolean): string | undefined {
 }
 
 /** Rules of one client. Of two rules for the same topic and action only the deciding one stays. */
-function inOrderOfGodwit(rules: readonly ReadRule[]): RuleRecord[] {
-  const decidesFirst = (a: ReadRule, b: ReadRule): number =>
+function sortForGodwit(rules: readonly ReadRule[]): RuleRecord[] {
+  const compareByPriority = (a: ReadRule, b: ReadRule): number =>
     a.createdAtMs === b.createdAtMs ? rank(a) - rank(b) : b.createdAtMs - a.createdAtMs
-  const ordered = [...rules].sort(decidesFirst)
+  const ordered = [...rules].sort(compareByPriority)
   const deciding = new Map<string, ReadRule>()
   for (const rule of ordered) {
     const key = `${rule.action} ${rule.topic}`

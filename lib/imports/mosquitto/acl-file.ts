@@ -43,7 +43,7 @@ function formatLines(places: readonly string[]): string {
 }
 
 /** mosquitto does not start with such a file. Without the line, what follows could be allowed to the user before it. */
-function unusableLine(place: string, problem: string): InvalidArchive {
+function createLineError(place: string, problem: string): InvalidArchive {
   return new InvalidArchive(
     `${place}: ${problem}, so the user of the next lines is not known. mosquitto does not start with it either: correct it`,
   )
@@ -60,7 +60,7 @@ export function convertAclFile(
 ): Converted<string> {
   const conversion = new AclConversion(usesUsernameAsClientId)
   for (const [index, line] of text.split(/\r?\n/).entries()) conversion.read(line.trim(), `ACL file, line ${index + 1}`)
-  return conversion.result()
+  return conversion.toConverted()
 }
 
 class AclConversion {
@@ -81,13 +81,13 @@ class AclConversion {
     if (line === '' || line.startsWith('#')) return
     const [, word = '', rest = ''] = /^(\S+)\s*(.*)$/.exec(line) ?? []
     if (word === 'user') {
-      if (rest === '') throw unusableLine(place, 'it names no user')
+      if (rest === '') throw createLineError(place, 'it names no user')
       this.#user = rest
     } else if (word === 'topic' || word === 'pattern') this.#readTopic(word, rest, place)
-    else throw unusableLine(place, `${JSON.stringify(word.slice(0, 40))} is not known`)
+    else throw createLineError(place, `${JSON.stringify(word.slice(0, 40))} is not known`)
   }
 
-  result(): Converted<string> {
+  toConverted(): Converted<string> {
     const denials = this.#rules.filter(({ permit }) => permit === 'deny')
     const grants = this.#rules.filter(({ permit }) => permit === 'allow')
     for (const [name, places] of this.#placesWithName)
@@ -96,7 +96,7 @@ class AclConversion {
       )
     if (this.#hasPatternDenial && grants.some(({ user }) => user !== undefined))
       this.#stricter.push('ACL file: denials of patterns come before what topics of a user allow')
-    const value = `${[...denials.map(termOf), ...grants.map(termOf), '{deny, all}.'].join('\n')}\n`
+    const value = `${[...denials.map(toRuleTerm), ...grants.map(toRuleTerm), '{deny, all}.'].join('\n')}\n`
     return { value, skipped: this.#skipped, stricter: this.#stricter }
   }
 
@@ -111,8 +111,8 @@ class AclConversion {
         `${place}: the access ${JSON.stringify(first.slice(0, 40))} is not known: the topic is denied`,
       )
     const permit = access === undefined || access === 'deny' ? 'deny' : 'allow'
-    const topic = word === 'pattern' ? this.#patternTerm(filter) : topicTerm(filter)
-    if (word === 'pattern' && topic !== undefined) this.#notePlaceholders(topic, place)
+    const topic = word === 'pattern' ? this.#toPatternTerm(filter) : toTopicTerm(filter)
+    if (word === 'pattern' && topic !== undefined) this.#recordPlaceholders(topic, place)
     if (permit === 'allow') {
       if (topic === undefined)
         this.#skipped.push(`${place}: Godwit has no rule with the topic ${JSON.stringify(filter)}`)
@@ -131,7 +131,7 @@ class AclConversion {
     else if (this.#user === everyUser)
       this.#stricter.push(`${place}: in rules of Godwit, the user ${everyUser} stands for all clients: all are denied`)
     const user = word === 'pattern' ? undefined : this.#user
-    this.#rules.push({ user, permit, action: 'pubsub', topic: topic ?? quoted('#') })
+    this.#rules.push({ user, permit, action: 'pubsub', topic: topic ?? quoteTerm('#') })
   }
 
   #allow(word: 'topic' | 'pattern', rule: Pick<Rule, 'action' | 'topic'>, place: string): void {
@@ -144,7 +144,7 @@ class AclConversion {
     else this.#rules.push({ ...rule, permit: 'allow', user: word === 'pattern' ? undefined : this.#user })
   }
 
-  #notePlaceholders(topic: string, place: string): void {
+  #recordPlaceholders(topic: string, place: string): void {
     for (const [placeholder, name] of namesOfClients) {
       if (!topic.includes(placeholder)) continue
       const places = this.#placesWithName.get(name)
@@ -153,26 +153,26 @@ class AclConversion {
     }
   }
 
-  #patternTerm(filter: string): string | undefined {
+  #toPatternTerm(filter: string): string | undefined {
     if (filter.includes('${')) return undefined
     const clientId = this.#usesUsernameAsClientId ? '${username}' : '${clientid}'
     const filled = filter.replaceAll('%c', clientId).replaceAll('%u', '${username}')
-    return filled.startsWith('@') || 'problem' in readAclTopic(filled) ? undefined : quoted(filled)
+    return filled.startsWith('@') || 'problem' in readAclTopic(filled) ? undefined : quoteTerm(filled)
   }
 }
 
 /** In topics, placeholders have no meaning for mosquitto. Undefined: no rule here matches the same topics. */
-function topicTerm(filter: string): string | undefined {
+function toTopicTerm(filter: string): string | undefined {
   const levels = filter.split('/')
   const hasOtherMeaning =
     filter.startsWith('@') || filter.includes('${') || levels.some((level) => level === '%c' || level === '%u')
-  if (!hasOtherMeaning) return 'problem' in readAclTopic(filter) ? undefined : quoted(filter)
-  return /[+#]/.test(filter) ? undefined : `{eq, ${quoted(filter)}}`
+  if (!hasOtherMeaning) return 'problem' in readAclTopic(filter) ? undefined : quoteTerm(filter)
+  return /[+#]/.test(filter) ? undefined : `{eq, ${quoteTerm(filter)}}`
 }
 
-function termOf({ user, permit, action, topic }: Rule): string {
-  const subject = user === undefined ? 'all' : `{user, ${quoted(user)}}`
+function toRuleTerm({ user, permit, action, topic }: Rule): string {
+  const subject = user === undefined ? 'all' : `{user, ${quoteTerm(user)}}`
   return `{${permit}, ${subject}, ${action}, [${topic}]}.`
 }
 
-const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, (letter) => `\\${letter}`)}"`
+const quoteTerm = (text: string): string => `"${text.replaceAll(/["\\]/g, (letter) => `\\${letter}`)}"`

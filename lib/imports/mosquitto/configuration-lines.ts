@@ -20,7 +20,7 @@ export interface ConfigurationLine {
 const suffix = '.conf'
 
 /** Returns the lines of a file that have a word. */
-export function linesOfConfiguration({ name, text }: ConfigurationFile): ConfigurationLine[] {
+export function parseLines({ name, text }: ConfigurationFile): ConfigurationLine[] {
   return text.split(/\r?\n/).flatMap((line, index) => {
     const [, word = '', value = ''] = /^\s*(\S+)\s*(.*?)\s*$/.exec(line) ?? []
     return word === '' || word.startsWith('#') ? [] : [{ word, value, place: `${name}, line ${index + 1}` }]
@@ -28,14 +28,12 @@ export function linesOfConfiguration({ name, text }: ConfigurationFile): Configu
 }
 
 /** Returns the folders that the main file includes. */
-export function includedFolders(file: ConfigurationFile): string[] {
-  return linesOfConfiguration(file).flatMap(({ word, value }) =>
-    word === 'include_dir' && value !== '' ? [value] : [],
-  )
+export function listIncludedFolders(file: ConfigurationFile): string[] {
+  return parseLines(file).flatMap(({ word, value }) => (word === 'include_dir' && value !== '' ? [value] : []))
 }
 
 /** Returns the names of the files that mosquitto reads of a folder, in its order. */
-export function includedNames(names: readonly string[]): string[] {
+export function selectIncludedNames(names: readonly string[]): string[] {
   return names.filter((name) => name.length > suffix.length && name.endsWith(suffix)).toSorted(compareNames)
 }
 
@@ -44,9 +42,9 @@ function compareNames(one: string, other: string): number {
   const [a, b] = [Buffer.from(one), Buffer.from(other)]
   for (let index = 0; index < Math.min(a.length, b.length); index++) {
     const [left, right] = [a[index] ?? 0, b[index] ?? 0]
-    if (left !== right) return upper(left) - upper(right) || left - right
+    if (left !== right) return toUpper(left) - toUpper(right) || left - right
   }
   return a.length - b.length
 }
 
-const upper = (code: number): number => (code >= 97 && code <= 122 ? code - 32 : code)
+const toUpper = (code: number): number => (code >= 97 && code <= 122 ? code - 32 : code)

@@ -150,7 +150,7 @@ const reasons: Readonly<Record<string, string>> = {
   check_retain_source: 'Godwit checks the rights of publishers of retained messages when it delivers them',
 }
 
-export function reasonOf(word: string): string {
+export function findReason(word: string): string {
   return reasons[word] ?? noSetting
 }
 

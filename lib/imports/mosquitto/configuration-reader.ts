@@ -1,7 +1,7 @@
 // Reads mosquitto.conf and the files that it includes into listeners and options of the broker.
 
 import { InvalidArchive } from '../../../src/backup/index.ts'
-import { type ConfigurationFile, type ConfigurationLine, linesOfConfiguration } from './configuration-lines.ts'
+import { type ConfigurationFile, type ConfigurationLine, parseLines } from './configuration-lines.ts'
 import {
   booleans,
   brokerNumbers,
@@ -11,7 +11,7 @@ import {
   listenerSettings,
   pluginOptions,
   pluginReason,
-  reasonOf,
+  findReason,
   refusedOptions,
   securityOptions,
 } from './configuration-options.ts'
@@ -53,13 +53,13 @@ export function readConfigurationFiles(
 ): MosquittoConfiguration {
   const reader = new ConfigurationReader()
   reader.readMain(main, included)
-  return reader.result()
+  return reader.toConfiguration()
 }
 
 class ConfigurationReader {
   readonly #listeners: MosquittoListener[] = []
   /** The listener of `port`. */
-  readonly #default = newListener(undefined, undefined, 'mosquitto.conf: the listener of "port"')
+  readonly #default = createListener(undefined, undefined, 'mosquitto.conf: the listener of "port"')
   readonly #security = new Map<string, string>()
   readonly #broker = new Map<string, string>()
   readonly #settings: string[] = []
@@ -70,7 +70,7 @@ class ConfigurationReader {
   #current = this.#default
 
   readMain(main: ConfigurationFile, included: ReadonlyMap<string, readonly ConfigurationFile[]>): void {
-    for (const line of linesOfConfiguration(main)) {
+    for (const line of parseLines(main)) {
       if (line.word !== 'include_dir') {
         this.#read(line)
         continue
@@ -78,13 +78,13 @@ class ConfigurationReader {
       const outer = this.#current
       for (const file of included.get(line.value) ?? []) {
         this.#current = this.#default
-        for (const inner of linesOfConfiguration(file)) this.#readIncluded(inner)
+        for (const inner of parseLines(file)) this.#readIncluded(inner)
       }
       this.#current = outer
     }
   }
 
-  result(): MosquittoConfiguration {
+  toConfiguration(): MosquittoConfiguration {
     const { options, security, hasPlugin } = this.#default
     const port = this.#broker.get('port')
     const host = this.#broker.get('bind_address')
@@ -134,13 +134,13 @@ class ConfigurationReader {
     else if (word in brokerNumbers) this.#readNumber(line)
     else if (brokerTexts.has(word)) this.#broker.set(word, value)
     else if (word === 'retain_available') this.#settings.push(`mqtt.retain_available = ${value}`)
-    else if (!isIgnored(word)) this.#skip(line, reasonOf(word))
+    else if (!isIgnored(word)) this.#skip(line, findReason(word))
   }
 
   #addListener({ word, value, place }: ConfigurationLine): void {
     const [port = '', host] = value.split(/\s+/)
     // The next options belong to this listener in any case.
-    this.#current = newListener(isPort(port) ? Number(port) : undefined, host, `${place}: ${word} ${value}`)
+    this.#current = createListener(isPort(port) ? Number(port) : undefined, host, `${place}: ${word} ${value}`)
     this.#listeners.push(this.#current)
   }
 
@@ -162,7 +162,7 @@ class ConfigurationReader {
   }
 }
 
-function newListener(port: number | undefined, host: string | undefined, place: string): MosquittoListener {
+function createListener(port: number | undefined, host: string | undefined, place: string): MosquittoListener {
   return { port, host, protocol: 'mqtt', options: new Map(), security: new Map(), hasPlugin: false, place }
 }
 

@@ -44,8 +44,8 @@ export function convertConfiguration(
       passwordFile: policy.passwordFile,
       aclFile: policy.hasPlugin ? undefined : policy.aclFile,
       usesUsernameAsClientId: policy.usesUsernameAsClientId,
-      databaseFile: databaseFileOf(configuration),
-      sessionSource: sessionSourceOf(configuration, plan),
+      databaseFile: resolveDatabaseFile(configuration),
+      sessionSource: toSessionSource(configuration, plan),
     },
     skipped: [...configuration.skipped, ...listeners.skipped],
     stricter: [...listeners.stricter, ...access.stricter],
@@ -75,7 +75,7 @@ function describeAccess(
   if (!isSet && !isLocalOnly)
     stricter.push('allow_anonymous is not set: it is false, as in mosquitto 2; in mosquitto 1 it could be true')
   for (const { listener, policy: own, problem } of opened)
-    if (problem === undefined && !samePolicy(own, policy))
+    if (problem === undefined && !isSamePolicy(own, policy))
       stricter.push(
         `${listener.place}: its clients get the users and rules of the other listeners (per_listener_settings)`,
       )
@@ -96,7 +96,7 @@ function describeAccess(
   return { lines, stricter }
 }
 
-function samePolicy(one: ListenerPlan['policy'], other: ListenerPlan['policy']): boolean {
+function isSamePolicy(one: ListenerPlan['policy'], other: ListenerPlan['policy']): boolean {
   const { allowsAnonymous, passwordFile, aclFile, usesUsernameAsClientId } = other
   return (
     one.allowsAnonymous === allowsAnonymous &&
@@ -106,7 +106,7 @@ function samePolicy(one: ListenerPlan['policy'], other: ListenerPlan['policy']):
   )
 }
 
-function sessionSourceOf({ listeners, bridgeClientIds }: MosquittoConfiguration, plan: ListenerPlan): SessionSource {
+function toSessionSource({ listeners, bridgeClientIds }: MosquittoConfiguration, plan: ListenerPlan): SessionSource {
   const mountpoints = listeners.flatMap(({ port, options }): [number, string][] => {
     const mountpoint = options.get('mount_point')
     return mountpoint === undefined || port === undefined ? [] : [[port, mountpoint]]
@@ -123,7 +123,7 @@ function sessionSourceOf({ listeners, bridgeClientIds }: MosquittoConfiguration,
   }
 }
 
-function databaseFileOf({ broker }: MosquittoConfiguration): string | undefined {
+function resolveDatabaseFile({ broker }: MosquittoConfiguration): string | undefined {
   if (broker.get('persistence') !== 'true') return undefined
   const folder = broker.get('persistence_location') ?? ''
   const name = broker.get('persistence_file') ?? 'mosquitto.db'

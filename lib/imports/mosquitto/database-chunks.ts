@@ -11,7 +11,7 @@
 import type { MessageProperties } from '../../../src/protocol/index.ts'
 import { InvalidArchive } from '../../../src/backup/index.ts'
 import { ChunkReader } from './chunk-reader.ts'
-import { publishPropertiesIn } from './message-properties.ts'
+import { parsePublishProperties } from './message-properties.ts'
 
 /** A message without its receivers: queued and retained chunks refer to it by `id`. */
 export interface MessageChunk {
@@ -94,8 +94,8 @@ const types = { settings: 1, message: 2, queued: 3, retained: 4, subscription: 5
 const identifierBytes = 8
 
 /** Throws InvalidArchive. */
-export function* chunksIn(bytes: Buffer): Generator<DatabaseChunk> {
-  const format = formatOf(bytes)
+export function* readChunks(bytes: Buffer): Generator<DatabaseChunk> {
+  const format = readFormat(bytes)
   let at = headerBytes
   while (at < bytes.length) {
     const isOld = format < 5
@@ -110,7 +110,7 @@ export function* chunksIn(bytes: Buffer): Generator<DatabaseChunk> {
   }
 }
 
-function formatOf(bytes: Buffer): number {
+function readFormat(bytes: Buffer): number {
   if (bytes.length < headerBytes || !bytes.subarray(0, magic.length).equals(magic))
     throw new InvalidArchive('it is not a mosquitto database')
   const format = bytes.readUInt32BE(headerBytes - 4)
@@ -158,13 +158,13 @@ function readMessage(reader: ChunkReader): MessageChunk {
     chunk: 'message',
     id,
     expiresAtSeconds,
-    qos: qosIn(reader.uint8()),
+    qos: checkQoS(reader.uint8()),
     retain: reader.uint8() !== 0,
     publisher: reader.text(publisherBytes),
     publisherUsername: reader.text(usernameBytes),
     topic: reader.text(topicBytes),
     payload: reader.bytes(payloadBytes),
-    properties: publishPropertiesIn(reader.rest()).properties,
+    properties: parsePublishProperties(reader.rest()).properties,
   }
 }
 
@@ -172,12 +172,12 @@ function readQueued(reader: ChunkReader): QueuedChunk {
   const messageId = reader.identifier()
   const packetId = reader.uint16()
   const clientIdBytes = reader.uint16()
-  const qos = qosIn(reader.uint8())
+  const qos = checkQoS(reader.uint8())
   const state = reader.uint8()
   const retainAndDup = reader.uint8()
   const direction = reader.uint8()
   const clientId = reader.text(clientIdBytes)
-  const { subscriptionIdentifiers } = publishPropertiesIn(reader.rest())
+  const { subscriptionIdentifiers } = parsePublishProperties(reader.rest())
   const [retain, wasSent, isForClient] = [retainAndDup >> 4 !== 0, (retainAndDup & 0x0f) !== 0, direction === 1]
   return {
     chunk: 'queued',
@@ -196,7 +196,7 @@ function readQueued(reader: ChunkReader): QueuedChunk {
 function readSubscription(reader: ChunkReader): SubscriptionChunk {
   const identifier = reader.uint32()
   const [clientIdBytes, filterBytes] = [reader.uint16(), reader.uint16()]
-  const qos = qosIn(reader.uint8())
+  const qos = checkQoS(reader.uint8())
   const options = reader.uint8()
   reader.bytes(reader.left - Math.min(reader.left, clientIdBytes + filterBytes)) // The structure is padded.
   return {
@@ -247,7 +247,7 @@ function readOldChunk(
     case types.retained:
       return { chunk: 'retained', messageId: reader.identifier() }
     case types.subscription: {
-      const [clientId, filter, qos] = [reader.sizedText(), reader.sizedText(), qosIn(reader.uint8())]
+      const [clientId, filter, qos] = [reader.sizedText(), reader.sizedText(), checkQoS(reader.uint8())]
       return { chunk: 'subscription', clientId, filter, qos, noLocal: false, retainAsPublished: false, identifier: 0 }
     }
     case types.client:
@@ -264,7 +264,7 @@ function readOldMessage(reader: ChunkReader, format: number): MessageChunk {
   if (format === 4) reader.uint16() // The port.
   reader.uint32() // Two packet identifiers.
   const topic = reader.sizedText()
-  const [qos, retain] = [qosIn(reader.uint8()), reader.uint8() !== 0]
+  const [qos, retain] = [checkQoS(reader.uint8()), reader.uint8() !== 0]
   const payload = reader.bytes(reader.uint32())
   const properties = {}
   return {
@@ -287,7 +287,7 @@ function readOldQueued(reader: ChunkReader): QueuedChunk {
     clientId: reader.sizedText(),
     messageId: reader.identifier(),
     packetId: reader.uint16(),
-    qos: qosIn(reader.uint8()),
+    qos: checkQoS(reader.uint8()),
     retain: reader.uint8() !== 0,
     isForClient: reader.uint8() === 1,
     state: reader.uint8(),
@@ -310,7 +310,7 @@ function readOldClient(
   return { ...common, clientId, expiresAtSeconds: undefined, disconnectedAtSeconds }
 }
 
-function qosIn(value: number): number {
+function checkQoS(value: number): number {
   if (value > 2) throw new InvalidArchive(`the database is damaged: a message has QoS ${value}`)
   return value
 }

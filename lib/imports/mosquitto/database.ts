@@ -5,7 +5,7 @@ import type { RetainedRecord, StoredMessage } from '../../../src/records/index.t
 import { InvalidArchive } from '../../../src/backup/index.ts'
 import type { Converted } from './converted.ts'
 import {
-  chunksIn,
+  readChunks,
   type ClientChunk,
   type MessageChunk,
   type QueuedChunk,
@@ -42,16 +42,16 @@ export function convertDatabase(
   const queued: QueuedChunk[] = []
   const subscriptions: SubscriptionChunk[] = []
   let count = 0
-  for (const chunk of chunksIn(bytes)) {
+  for (const chunk of readChunks(bytes)) {
     if (++count > maxChunks)
       throw new InvalidArchive(`it has more than ${maxChunks} messages, sessions and subscriptions`)
-    if (chunk.chunk === 'message') messages.set(chunk.id, storedMessage(chunk, nowMs, skippedItems))
+    if (chunk.chunk === 'message') messages.set(chunk.id, toStoredMessage(chunk, nowMs, skippedItems))
     else if (chunk.chunk === 'retained') retainedIds.push(chunk.messageId)
     else if (chunk.chunk === 'client') clients.push(chunk)
     else if (chunk.chunk === 'queued') queued.push(chunk)
     else subscriptions.push(chunk)
   }
-  const retained = retainedIn(retainedIds, messages, skippedItems)
+  const retained = collectRetained(retainedIds, messages, skippedItems)
   const drafts = new SessionDrafts(source, { nowMs, skippedItems })
   for (const chunk of clients) drafts.addClient(chunk)
   for (const chunk of subscriptions) drafts.addSubscription(chunk)
@@ -65,14 +65,14 @@ export function convertDatabase(
   return {
     value: {
       retained: [...retained.values()].map((message) => ({ kind: 'retained', message })),
-      sessions: drafts.sessions(),
+      sessions: drafts.listSessions(),
     },
-    skipped: skippedItems.sentences(),
+    skipped: skippedItems.formatSentences(),
     stricter: [],
   }
 }
 
-function retainedIn(
+function collectRetained(
   ids: readonly bigint[],
   messages: ReadonlyMap<bigint, StoredMessage | 'unusable'>,
   skippedItems: SkippedItems,
@@ -95,7 +95,7 @@ function retain(retained: Map<string, StoredMessage>, message: StoredMessage): v
   else retained.set(message.topic, message)
 }
 
-function storedMessage(chunk: MessageChunk, nowMs: number, skippedItems: SkippedItems): StoredMessage | 'unusable' {
+function toStoredMessage(chunk: MessageChunk, nowMs: number, skippedItems: SkippedItems): StoredMessage | 'unusable' {
   const { topic, publisher, publisherUsername, payload, qos, retain: isRetained } = chunk
   if (parseTopicName(topic) === undefined) {
     skippedItems.add('messages have no valid topic', topic)

@@ -26,8 +26,8 @@ export function describeListeners(
       skipped.push(`${listener.place}: ${problem ?? ''}`)
       continue
     }
-    const kind = kindOf(listener)
-    const key = `listeners.${kind}.${nameOf(listener.port, kind, names)}`
+    const kind = toListenerKind(listener)
+    const key = `listeners.${kind}.${chooseName(listener.port, kind, names)}`
     kinds.add(kind)
     lines.push(...new ListenerLines(planned, key, stricter).write(security ?? listener.security))
     if (problem === undefined) continue
@@ -38,7 +38,7 @@ export function describeListeners(
   return { lines, skipped, stricter }
 }
 
-function nameOf(port: number, kind: string, names: Set<string>): string {
+function chooseName(port: number, kind: string, names: Set<string>): string {
   const isFirst = ![...names].some((name) => name.startsWith(`${kind}.`))
   let name = isFirst ? 'default' : `port${port}`
   for (let number = 2; names.has(`${kind}.${name}`); number++) name = `port${port}-${number}`
@@ -48,7 +48,7 @@ function nameOf(port: number, kind: string, names: Set<string>): string {
 
 const isSecure = ({ options }: MosquittoListener): boolean => options.has('certfile') || options.has('psk_hint')
 
-function kindOf(listener: MosquittoListener): string {
+function toListenerKind(listener: MosquittoListener): string {
   if (listener.protocol === 'websockets') return isSecure(listener) ? 'wss' : 'ws'
   return isSecure(listener) ? 'ssl' : 'tcp'
 }
@@ -69,45 +69,47 @@ class ListenerLines {
 
   write(security: ReadonlyMap<string, string>): string[] {
     const { options, protocol } = this.#listener
-    const lines = [`${this.#key}.bind = ${JSON.stringify(`${bracketed(this.#host())}:${this.#listener.port ?? 0}`)}`]
+    const lines = [
+      `${this.#key}.bind = ${JSON.stringify(`${bracketHost(this.#chooseHost())}:${this.#listener.port ?? 0}`)}`,
+    ]
     for (const [word, name] of Object.entries(listenerSettings)) {
       const value = options.get(word)
       if (value === undefined || (tlsOptions.has(word) && !isSecure(this.#listener))) continue
-      if (word !== 'max_connections') lines.push(this.#line(name, JSON.stringify(value)))
-      else if (/^[1-9]\d{0,8}$/.test(value)) lines.push(this.#line(name, value))
+      if (word !== 'max_connections') lines.push(this.#formatLine(name, JSON.stringify(value)))
+      else if (/^[1-9]\d{0,8}$/.test(value)) lines.push(this.#formatLine(name, value))
     }
     const origin = options.get('websockets_origin')
     if (origin !== undefined && protocol === 'websockets')
-      lines.push(this.#line('allow_origins', JSON.stringify(origin.split(/[\s,]+/))))
-    return isSecure(this.#listener) ? [...lines, ...this.#tlsLines(security)] : lines
+      lines.push(this.#formatLine('allow_origins', JSON.stringify(origin.split(/[\s,]+/))))
+    return isSecure(this.#listener) ? [...lines, ...this.#formatTlsLines(security)] : lines
   }
 
-  #tlsLines(security: ReadonlyMap<string, string>): string[] {
+  #formatTlsLines(security: ReadonlyMap<string, string>): string[] {
     const { options } = this.#listener
     const lines: string[] = []
     const isSet = (word: string): boolean => options.get(word) === 'true'
     if (options.has('certfile') && isSet('require_certificate'))
-      lines.push(this.#line('verify_peer', 'true'), this.#line('fail_if_no_peer_cert', 'true'))
+      lines.push(this.#formatLine('verify_peer', 'true'), this.#formatLine('fail_if_no_peer_cert', 'true'))
     if (options.has('certfile') && isSet('use_identity_as_username'))
-      lines.push(this.#line('peer_cert_as_username', 'cn'))
+      lines.push(this.#formatLine('peer_cert_as_username', 'cn'))
     else if (options.has('certfile') && isSet('use_subject_as_username'))
-      lines.push(this.#line('peer_cert_as_username', 'dn'))
+      lines.push(this.#formatLine('peer_cert_as_username', 'dn'))
     if (options.has('psk_hint')) {
-      lines.push(this.#line('psk', 'true'))
+      lines.push(this.#formatLine('psk', 'true'))
       const file = security.get('psk_file')
-      if (file !== undefined) lines.push(this.#line('psk_file', JSON.stringify(file)))
+      if (file !== undefined) lines.push(this.#formatLine('psk_file', JSON.stringify(file)))
     }
     const ciphers = ['ciphers', 'ciphers_tls1.3'].flatMap((word) => options.get(word) ?? [])
-    if (ciphers.length > 0) lines.push(this.#line('ciphers', JSON.stringify(ciphers.join(':'))))
+    if (ciphers.length > 0) lines.push(this.#formatLine('ciphers', JSON.stringify(ciphers.join(':'))))
     const version = options.get('tls_version')
-    if (version === 'tlsv1.3') lines.push(this.#line('tls_versions', '[tlsv1.3]'))
+    if (version === 'tlsv1.3') lines.push(this.#formatLine('tls_versions', '[tlsv1.3]'))
     else if (version !== undefined && version !== 'tlsv1.2')
       this.#restrict(`tls_version ${version}: clients need TLS 1.2 or 1.3`)
     return lines
   }
 
   /** mosquitto can bind to an interface, or to one family of addresses. */
-  #host(): string {
+  #chooseHost(): string {
     const { host, options } = this.#listener
     const network = options.get('bind_interface')
     if (host !== undefined) return host
@@ -128,7 +130,7 @@ class ListenerLines {
     return '0.0.0.0'
   }
 
-  #line(name: string, value: string): string {
+  #formatLine(name: string, value: string): string {
     return `${this.#key}.${name} = ${value}`
   }
 
@@ -137,4 +139,4 @@ class ListenerLines {
   }
 }
 
-const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+const bracketHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

@@ -49,7 +49,7 @@ const closed: ListenerPolicy = {
 
 export function planListeners(configuration: MosquittoConfiguration): ListenerPlan {
   const found = configuration.listeners.map((listener) => {
-    const policy = policyOf(listener, configuration)
+    const policy = toPolicy(listener, configuration)
     return { listener, policy, problem: findProblem(listener) ?? findMountProblem(listener, policy) }
   })
   const usable = found.filter(({ problem }) => problem === undefined).map(({ policy }) => policy)
@@ -63,7 +63,7 @@ export function planListeners(configuration: MosquittoConfiguration): ListenerPl
   return { listeners, policy }
 }
 
-function policyOf(listener: MosquittoListener, { security, isLocalOnly }: MosquittoConfiguration): ListenerPolicy {
+function toPolicy(listener: MosquittoListener, { security, isLocalOnly }: MosquittoConfiguration): ListenerPolicy {
   const { options, hasPlugin } = security ?? { options: listener.security, hasPlugin: listener.hasPlugin }
   const own = listener.options
   const isSet = (word: string): boolean => own.get(word) === 'true'
@@ -83,11 +83,11 @@ function policyOf(listener: MosquittoListener, { security, isLocalOnly }: Mosqui
 
 /** Returns the policy with which most listeners can be opened. */
 function chooseBroadest(policies: readonly ListenerPolicy[]): ListenerPolicy {
-  const opened = (one: ListenerPolicy): number => policies.filter((other) => allowsAtLeast(other, one)).length
+  const countOpened = (one: ListenerPolicy): number => policies.filter((other) => allowsAtLeast(other, one)).length
   return (
     policies.reduce<ListenerPolicy | undefined>((best, one) => {
       if (best === undefined) return one
-      return opened(one) > opened(best) ? one : best
+      return countOpened(one) > countOpened(best) ? one : best
     }, undefined) ?? closed
   )
 }

@@ -20,7 +20,7 @@ export interface ReadProperties {
 }
 
 /** `bytes`: length and properties; empty: none. Throws InvalidArchive. */
-export function publishPropertiesIn(bytes: Buffer): ReadProperties {
+export function parsePublishProperties(bytes: Buffer): ReadProperties {
   const found: { -readonly [Key in keyof MessageProperties]: MessageProperties[Key] } = {}
   const userProperties: [string, string][] = []
   const subscriptionIdentifiers: number[] = []

@@ -29,7 +29,7 @@ export function convertPasswordFile(text: string, createdAtMs: number): Converte
       const hash = readHash(colon === -1 ? '' : line.slice(colon + 1), id)
       const common = { kind: 'credential', by: 'username', id, isSuperuser: false, createdAtMs } as const
       if (typeof hash === 'string') stricter.push(`${place}: ${hash}; until then the name cannot log in`)
-      found.set(id, { ...common, ...(typeof hash === 'string' ? unknownPassword() : hash) })
+      found.set(id, { ...common, ...(typeof hash === 'string' ? createUnknownPassword() : hash) })
     }
   }
   return { value: [...found.values()], skipped, stricter }
@@ -37,7 +37,7 @@ export function convertPasswordFile(text: string, createdAtMs: number): Converte
 
 type ReadHash = Pick<CredentialRecord, 'algorithm' | 'saltPosition' | 'salt' | 'hash'>
 
-function unknownPassword(): ReadHash {
+function createUnknownPassword(): ReadHash {
   return { algorithm: 'sha512', saltPosition: 'suffix', salt: randomBytes(saltBytes), hash: randomBytes(hashBytes) }
 }
 

@@ -9,7 +9,7 @@
 //                    any other                   nothing: the client sends it again
 
 import {
-  bareFilter,
+  removeFilterPrefix,
   matchesFilter,
   parseTopicFilter,
   type QoS,
@@ -90,10 +90,10 @@ export class SessionDrafts {
   }
 
   addClient(chunk: ClientChunk): void {
-    const problem = this.#problemOf(chunk)
+    const problem = this.#findProblem(chunk)
     if (problem !== undefined) return this.#skippedItems.add(problem, chunk.clientId)
     this.#drafts.set(chunk.clientId, {
-      session: this.#sessionOf(chunk),
+      session: this.#toSession(chunk),
       subscriptions: new Map(),
       queued: [],
       outgoing: new Map(),
@@ -135,7 +135,7 @@ export class SessionDrafts {
     const isKnownId = packetId > 0 && !draft.outgoing.has(packetId)
     if (isKnownId && (state === messageStates.waitsForPubcomp || state === messageStates.resendsPubrel)) {
       const sequence = draft.nextSequence++
-      draft.outgoing.set(packetId, outgoing(draft, { packetId, sequence, stage: 'received' }))
+      draft.outgoing.set(packetId, toOutgoingRecord(draft, { packetId, sequence, stage: 'received' }))
       return
     }
     const { sequence } = this.#enqueue(draft, message, {
@@ -145,7 +145,7 @@ export class SessionDrafts {
       sharedFilter: undefined,
     })
     if (isKnownId && state === messageStates.waitsForPubrec)
-      draft.outgoing.set(packetId, outgoing(draft, { packetId, sequence, stage: 'sent' }))
+      draft.outgoing.set(packetId, toOutgoingRecord(draft, { packetId, sequence, stage: 'sent' }))
     if (state === messageStates.waitsForPuback || chunk.wasSent) draft.session.sentBelow = sequence + 1
   }
 
@@ -168,7 +168,7 @@ export class SessionDrafts {
     return this.#unreleased
   }
 
-  sessions(): ImportedSession[] {
+  listSessions(): ImportedSession[] {
     return [...this.#drafts.values()].map(({ session, subscriptions, queued, outgoing: sent, incoming }) => ({
       session,
       subscriptions: [...subscriptions.values()],
@@ -178,7 +178,7 @@ export class SessionDrafts {
     }))
   }
 
-  #problemOf({ clientId, expirySeconds, expiresAtSeconds }: ClientChunk): string | undefined {
+  #findProblem({ clientId, expirySeconds, expiresAtSeconds }: ClientChunk): string | undefined {
     if (clientId === '' || clientId.includes('\0') || isInternalClient(clientId))
       return 'sessions have client IDs that no client can have here'
     if (this.#source.isBridge(clientId)) return 'sessions are of bridges of mosquitto'
@@ -187,7 +187,7 @@ export class SessionDrafts {
     return hasExpired ? 'sessions have expired' : undefined
   }
 
-  #sessionOf(chunk: ClientChunk): SessionRecord {
+  #toSession(chunk: ClientChunk): SessionRecord {
     const { clientId, username, port, expirySeconds, expiresAtSeconds, disconnectedAtSeconds } = chunk
     const since =
       disconnectedAtSeconds ?? (expiresAtSeconds === undefined ? undefined : expiresAtSeconds - expirySeconds)
@@ -220,7 +220,7 @@ export class SessionDrafts {
     const plain: SubscriptionRecord[] = []
     for (const subscription of draft.subscriptions.values()) {
       const filter = parseTopicFilter(subscription.filter)
-      if (filter === undefined || !matchesFilter(bareFilter(filter), message.topic)) continue
+      if (filter === undefined || !matchesFilter(removeFilterPrefix(filter), message.topic)) continue
       const isShared = splitSharedFilter(filter) !== undefined
       if (!isShared && !(subscription.noLocal && message.publisher === draft.session.clientId)) plain.push(subscription)
       if (!isShared || taken.has(filter)) continue
@@ -273,7 +273,7 @@ export class SessionDrafts {
 
 const isIdentifier = (number: number): boolean => number > 0 && number <= maxIdentifier
 
-function outgoing(
+function toOutgoingRecord(
   { session: { clientId } }: Draft,
   {
     packetId,

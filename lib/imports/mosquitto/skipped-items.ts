@@ -14,7 +14,7 @@ export class SkippedItems {
   }
 
   /** Returns a sentence for each reason: `3 messages whose topic is invalid, such as "a/+"`. */
-  sentences(): string[] {
+  formatSentences(): string[] {
     return [...this.#reasons].map(
       ([reason, { count, example }]) => `${count} ${reason}, such as ${JSON.stringify(example)}`,
     )

@@ -10,7 +10,7 @@ import {
   FrameReader,
   pingreqFrame,
   type ProbeVersion,
-  publishIn,
+  decodePublish,
   type ReceivedPublish,
   subscribeFrame,
 } from '../wire.ts'
@@ -87,7 +87,7 @@ export class CheckedClient {
   }
 
   async expectMessage(): Promise<ReceivedPublish> {
-    const message = publishIn(this.version, await this.expect(packetTypes.publish))
+    const message = decodePublish(this.version, await this.expect(packetTypes.publish))
     if (message === undefined) throw new Violation('the PUBLISH is malformed')
     return message
   }

@@ -5,7 +5,7 @@ import { connectionErrorText } from '../../../src/telemetry/index.ts'
 import { type ProbeTarget, trustOption } from '../probe-socket.ts'
 import type { ProbeVersion } from '../wire.ts'
 import { CheckedClient, type CheckedOptions, Violation } from './checked-client.ts'
-import { type CheckContext, persistent, retain, retainedTopic, statements } from './statements.ts'
+import { type CheckContext, createPersistentConnect, retain, toRetainedTopic, statements } from './statements.ts'
 
 export interface ConformanceOptions {
   readonly target: ProbeTarget
@@ -36,16 +36,16 @@ export async function runConformance(
   const results: ConformanceResult[] = []
   let number = 0
   for (const version of versions) {
-    const problem = await refusalOf(`${run}-0`, { target, version, responseTimeoutMs })
+    const problem = await findRefusal(`${run}-0`, { target, version, responseTimeoutMs })
     if (problem !== undefined) return { problem }
     for (const { v311, v5, statement, check } of statements) {
       const clause = version === 5 ? v5 : v311
       if (clause === undefined) continue
       number += 1
       const opened: CheckedClient[] = []
-      const context = contextFor(`${run}-${number}`, { target, version, responseTimeoutMs }, opened)
-      const seen = await violationOf(() => check(context))
-      if (context.hasSession || seen !== undefined) await violationOf(() => cleanUp(context))
+      const context = createContext(`${run}-${number}`, { target, version, responseTimeoutMs }, opened)
+      const seen = await findViolation(() => check(context))
+      if (context.hasSession || seen !== undefined) await findViolation(() => cleanUp(context))
       for (const client of opened) client.destroy()
       const result = { version, clause, statement, isKept: seen === undefined, seen }
       results.push(result)
@@ -56,7 +56,7 @@ export async function runConformance(
 }
 
 /** Returns why the broker refuses the client; undefined: it accepts the client, or sends no CONNACK, which a check reports. */
-async function refusalOf(clientId: string, options: CheckedOptions): Promise<string | undefined> {
+async function findRefusal(clientId: string, options: CheckedOptions): Promise<string | undefined> {
   const client = await CheckedClient.open(options)
   try {
     const code = (await client.connect({ clientId }))[1] ?? 0
@@ -71,7 +71,7 @@ async function refusalOf(clientId: string, options: CheckedOptions): Promise<str
   }
 }
 
-function contextFor(
+function createContext(
   name: string,
   options: CheckedOptions,
   opened: CheckedClient[],
@@ -82,10 +82,10 @@ function contextFor(
     opened.push(client)
     return client
   }
-  const connected = async (clientId: string, isPersistent = false): Promise<CheckedClient> => {
+  const connectClient = async (clientId: string, isPersistent = false): Promise<CheckedClient> => {
     const client = await open()
     hasSession ||= isPersistent
-    const connack = await client.connect(isPersistent ? persistent(client, clientId) : { clientId })
+    const connack = await client.connect(isPersistent ? createPersistentConnect(client, clientId) : { clientId })
     const code = connack[1] ?? 0xff
     if (code !== 0) throw new Violation(`the client was refused: ${reasonText(code, options.version)}`)
     return client
@@ -93,7 +93,7 @@ function contextFor(
   return {
     name,
     open,
-    connected,
+    connectClient,
     get hasSession() {
       return hasSession
     },
@@ -101,14 +101,14 @@ function contextFor(
 }
 
 /** Deletes the session and the retained message of a check, because the broker may be in production use. */
-async function cleanUp({ name, connected }: CheckContext): Promise<void> {
+async function cleanUp({ name, connectClient: connected }: CheckContext): Promise<void> {
   const client = await connected(name)
-  await retain(client, retainedTopic(name), '')
+  await retain(client, toRetainedTopic(name), '')
   client.disconnect()
 }
 
 /** Returns what was seen; undefined: the broker follows the statement. A connection that breaks is a violation; an internal error is thrown. */
-async function violationOf(check: () => Promise<void>): Promise<string | undefined> {
+async function findViolation(check: () => Promise<void>): Promise<string | undefined> {
   try {
     await check()
     return undefined

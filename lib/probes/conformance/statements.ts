@@ -22,7 +22,7 @@ export interface CheckContext {
   /** Opens a connection that has not sent a packet. */
   readonly open: () => Promise<CheckedClient>
   /** Opens a connection and waits for an accepting CONNACK. The session is clean unless `isPersistent`. */
-  readonly connected: (clientId: string, isPersistent?: boolean) => Promise<CheckedClient>
+  readonly connectClient: (clientId: string, isPersistent?: boolean) => Promise<CheckedClient>
 }
 
 export interface CheckedStatement {
@@ -42,7 +42,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.1.0-2',
     v5: 'MQTT-3.1.0-2',
     statement: 'a second CONNECT ends the connection',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       client.send(connectFrame({ version: client.version, clientId: name }))
       await client.expectClose()
@@ -93,12 +93,12 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.2.2-2',
     v5: 'MQTT-3.2.2-3',
     statement: 'CONNACK to a client with a stored session has Session Present 1',
-    check: async ({ connected, open, name }) => {
+    check: async ({ connectClient: connected, open, name }) => {
       const first = await connected(name, true)
       await first.subscribe(`${name}/kept`, 1)
       first.disconnect()
       const again = await open()
-      const connack = await again.connect(persistent(again, name))
+      const connack = await again.connect(createPersistentConnect(again, name))
       expect((connack[0] ?? 0) === 1, `CONNACK ${connack.toString('hex')}`)
       again.disconnect()
     },
@@ -130,7 +130,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.1.4-2',
     v5: 'MQTT-3.1.4-3',
     statement: 'a connection with the client ID of another one closes the older one',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const older = await connected(name)
       const newer = await connected(name)
       await older.expectClose()
@@ -142,7 +142,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.1.2-8',
     v5: 'MQTT-3.1.2-8',
     statement: 'the will is published when the connection ends without DISCONNECT',
-    check: async ({ connected, open, name }) => {
+    check: async ({ connectClient: connected, open, name }) => {
       const watcher = await connected(`${name}-w`)
       await watcher.subscribe(`${name}/will`)
       const client = await open()
@@ -157,7 +157,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.14.4-3',
     v5: 'MQTT-3.14.4-3',
     statement: 'DISCONNECT discards the will',
-    check: async ({ connected, open, name }) => {
+    check: async ({ connectClient: connected, open, name }) => {
       const watcher = await connected(`${name}-w`)
       await watcher.subscribe(`${name}/#`)
       const client = await open()
@@ -178,7 +178,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.12.4-1',
     v5: 'MQTT-3.12.4-1',
     statement: 'the response to PINGREQ is PINGRESP',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       await client.expectNothing()
       client.disconnect()
@@ -188,7 +188,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.8.4-2',
     v5: 'MQTT-3.8.4-2',
     statement: 'SUBACK has the packet identifier of its SUBSCRIBE and a code for each filter',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       const filters = [0, 1, 2].map((qos) => [`${name}/${qos}`, qos] as const)
       client.send(subscribeFrame(client.version, filters, 4_711))
@@ -205,7 +205,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.8.1-1',
     v5: 'MQTT-3.8.1-1',
     statement: 'SUBSCRIBE with wrong flags ends the connection',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       const right = subscribeFrame(client.version, [[name, 0]])
       right[0] = 0x80
@@ -217,7 +217,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.8.3-3',
     v5: 'MQTT-3.8.3-2',
     statement: 'SUBSCRIBE without a filter ends the connection',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       client.send(subscribeFrame(client.version, []))
       await client.expectClose()
@@ -227,7 +227,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.10.4-5',
     v5: 'MQTT-3.10.4-5',
     statement: 'UNSUBACK is sent even if there was no subscription',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       client.send(unsubscribeFrame(client.version, `${name}/none`, 77))
       const { body } = await client.expect(packetTypes.unsuback)
@@ -239,7 +239,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.10.4-2',
     v5: 'MQTT-3.10.4-2',
     statement: 'after UNSUBSCRIBE no new messages are sent for the filter',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       await client.subscribe(`${name}/a`)
       client.send(unsubscribeFrame(client.version, `${name}/a`))
@@ -253,7 +253,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.3.4-1',
     v5: 'MQTT-3.3.4-1',
     statement: 'a message at QoS 1 is delivered to a subscriber at QoS 1 and acknowledged with PUBACK',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       await client.subscribe(`${name}/one`, 1)
       client.send(publishFrame({ version: client.version, topic: `${name}/one`, payload: 'x', qos: 1, packetId: 9 }))
@@ -265,7 +265,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-4.3.3-2',
     v5: 'MQTT-4.3.3-10',
     statement: 'QoS 2 is received with PUBREC and PUBCOMP, and a repeated PUBLISH is not delivered again',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const watcher = await connected(`${name}-w`)
       await watcher.subscribe(`${name}/two`)
       const client = await connected(name)
@@ -286,7 +286,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.3.1-4',
     v5: 'MQTT-3.3.1-4',
     statement: 'a PUBLISH with QoS 3 ends the connection',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       client.send(frame(0x36, text(name), uint16(1)))
       await client.expectClose()
@@ -296,7 +296,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.3.2-2',
     v5: 'MQTT-3.3.2-2',
     statement: 'a PUBLISH to a topic with wildcards ends the connection',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       client.send(publishFrame({ version: client.version, topic: `${name}/#`, payload: 'x' }))
       await client.expectClose()
@@ -306,7 +306,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-1.5.3-2',
     v5: 'MQTT-1.5.4-2',
     statement: 'U+0000 in a topic ends the connection',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       client.send(publishFrame({ version: client.version, topic: `${name}\0`, payload: 'x' }))
       await client.expectClose()
@@ -316,7 +316,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-1.5.3-1',
     v5: 'MQTT-1.5.4-1',
     statement: 'a topic that is not UTF-8 ends the connection',
-    check: async ({ connected }) => {
+    check: async ({ connectClient: connected }) => {
       const client = await connected('')
       const section = client.version === 5 ? Buffer.from([0]) : Buffer.alloc(0)
       client.send(frame(0x30, text(Buffer.from([0x61, 0xed, 0xa0, 0x80])), section))
@@ -327,25 +327,25 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.3.1-6',
     v5: 'MQTT-3.3.1-9',
     statement: 'a new subscriber gets the retained message, with the retain flag',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
-      await retain(client, retainedTopic(name), 'kept')
-      await client.subscribe(retainedTopic(name))
+      await retain(client, toRetainedTopic(name), 'kept')
+      await client.subscribe(toRetainedTopic(name))
       const { retain: isRetained, payload } = await client.expectMessage()
       expect(isRetained && payload.toString() === 'kept', `retain ${isRetained}, payload ${payload.toString()}`)
       client.disconnect()
-      await retain(await connected(name), retainedTopic(name), '')
+      await retain(await connected(name), toRetainedTopic(name), '')
     },
   },
   {
     v311: 'MQTT-3.3.1-10',
     v5: 'MQTT-3.3.1-6',
     statement: 'an empty retained message removes the retained message of its topic',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
-      await retain(client, retainedTopic(name), 'kept')
-      await retain(client, retainedTopic(name), '')
-      await client.subscribe(retainedTopic(name))
+      await retain(client, toRetainedTopic(name), 'kept')
+      await retain(client, toRetainedTopic(name), '')
+      await client.subscribe(toRetainedTopic(name))
       await client.expectNothing()
       client.disconnect()
     },
@@ -354,7 +354,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-4.7.2-1',
     v5: 'MQTT-4.7.2-1',
     statement: 'a filter that begins with a wildcard does not match topics that begin with $',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       await client.subscribe('+/uptime')
       await client.subscribe('+/broker/uptime')
@@ -366,7 +366,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.1.2-5',
     v5: 'MQTT-4.5.0-1',
     statement: 'a message at QoS 1 is stored for a disconnected client, and delivered when it reconnects',
-    check: async ({ connected, open, name }) => {
+    check: async ({ connectClient: connected, open, name }) => {
       const subscriber = await connected(name, true)
       await subscriber.subscribe(`${name}/later`, 1)
       subscriber.disconnect()
@@ -374,7 +374,7 @@ export const statements: readonly CheckedStatement[] = [
       client.send(publishFrame({ version: client.version, topic: `${name}/later`, payload: 'x', qos: 1, packetId: 3 }))
       await client.expect(packetTypes.puback)
       const again = await open()
-      await again.connect(persistent(again, name))
+      await again.connect(createPersistentConnect(again, name))
       const { qos, packetId } = await again.expectMessage()
       expect(qos === 1, `QoS ${qos}`)
       again.send(ackFrame(packetTypes.puback, packetId))
@@ -386,7 +386,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-4.6.0-6',
     v5: 'MQTT-4.6.0-6',
     statement: 'messages of one publisher to one topic arrive in their order',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const watcher = await connected(`${name}-w`)
       await watcher.subscribe(`${name}/o`)
       const client = await connected(name)
@@ -404,7 +404,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: undefined,
     v5: 'MQTT-3.8.3-3',
     statement: 'with No Local a client does not get its own messages',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       await client.subscribe(`${name}/own`, 4)
       client.send(publishFrame({ version: 5, topic: `${name}/own`, payload: 'x' }))
@@ -416,7 +416,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: undefined,
     v5: 'MQTT-3.3.2-18',
     statement: 'user properties are forwarded in their order',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       await client.subscribe(`${name}/p`)
       const sent = Buffer.concat([pair('b', '1'), pair('a', '2'), pair('b', '3')])
@@ -430,7 +430,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: undefined,
     v5: 'MQTT-3.3.2-8',
     statement: 'topic alias 0 ends the connection',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       const alias = Buffer.from([0x23, 0, 0])
       client.send(publishFrame({ version: 5, topic: name, payload: 'x', properties: [alias] }))
@@ -441,7 +441,7 @@ export const statements: readonly CheckedStatement[] = [
     v311: undefined,
     v5: 'MQTT-3.3.4-3',
     statement: 'a message has the subscription identifier of the subscription that it is for',
-    check: async ({ connected, name }) => {
+    check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       client.send(frame(0x82, uint16(1), Buffer.from([2, 0x0b, 7]), text(`${name}/i`), Buffer.from([0])))
       await client.expect(packetTypes.suback)
@@ -456,13 +456,13 @@ export const statements: readonly CheckedStatement[] = [
 const pair = (key: string, value: string): Buffer => Buffer.concat([Buffer.from([0x26]), text(key), text(value)])
 
 /** Returns the CONNECT of a persistent session. In 5.0 it needs a session expiry interval. */
-export function persistent({ version }: CheckedClient, clientId: string) {
+export function createPersistentConnect({ version }: CheckedClient, clientId: string) {
   const properties = version === 5 ? [Buffer.from([0x11, 0, 0, 0, 60])] : []
   return { clientId, cleanStart: false, properties }
 }
 
 /** Topic of the retained message of a check. */
-export function retainedTopic(name: string): string {
+export function toRetainedTopic(name: string): string {
   return `${name}/r`
 }
 

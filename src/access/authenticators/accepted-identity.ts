@@ -7,12 +7,12 @@ import type { Accepted, Attempt, AuthenticatorName } from './authenticator.ts'
 export type Admission = Accepted & { readonly by: AuthenticatorName | 'anonymous' }
 
 /** Returns the identity, written out: with a spread, each client would take 32 bytes more. */
-export function identityOf({ connection, namespace, clientId }: Attempt, success: Admission): Identity {
+export function toIdentity({ connection, namespace, clientId }: Attempt, success: Admission): Identity {
   return {
     namespace,
     clientId,
     username: success.username,
-    principal: principalOf(success, connection),
+    principal: formatPrincipal(success, connection),
     peerAddress: connection.peerAddress,
     isSuperuser: success.isSuperuser,
     expiresAtMs: success.expiresAtMs,
@@ -22,8 +22,9 @@ export function identityOf({ connection, namespace, clientId }: Attempt, success
 }
 
 /** The authenticated name: a client that proved its client ID may send any user name. */
-function principalOf({ by, username, provesClientId }: Admission, { listener, origin }: Connection): string {
-  if (by === 'anonymous') return (listener.gateway === undefined ? undefined : deviceIn(origin)) ?? 'anonymous'
+function formatPrincipal({ by, username, provesClientId }: Admission, { listener, origin }: Connection): string {
+  if (by === 'anonymous')
+    return (listener.gateway === undefined ? undefined : formatDeviceIdentity(origin)) ?? 'anonymous'
   return provesClientId === true ? 'clientid' : `user:${username ?? ''}`
 }
 
@@ -31,7 +32,7 @@ function principalOf({ by, username, provesClientId }: Admission, { listener, or
  * The identity that the DTLS handshake of a device proved. It counts also where no authenticator uses it: the gateway passes the datagrams of
  * this identity to its client.
  */
-function deviceIn(origin: ConnectionOrigin | undefined): string | undefined {
+function formatDeviceIdentity(origin: ConnectionOrigin | undefined): string | undefined {
   if (origin?.pskIdentity !== undefined) return `psk:${origin.pskIdentity}`
   return origin?.certificate === undefined ? undefined : `certificate:${origin.certificate.subject}`
 }

@@ -18,7 +18,7 @@ export class CertificateAuthenticator implements Authenticator {
   authenticate({ connection }: Attempt): AuthenticatorResult {
     const { origin } = connection
     if (origin?.certificate === undefined) return unknownClient
-    const username = origin.username ?? nameOf(origin.certificate, this.#name)
+    const username = origin.username ?? selectCertificateName(origin.certificate, this.#name)
     if (username === undefined || username === '') {
       return { result: 'refused', reason: reasonCodes.notAuthorized, why: `the certificate has no ${this.#name}` }
     }
@@ -26,7 +26,7 @@ export class CertificateAuthenticator implements Authenticator {
   }
 }
 
-function nameOf(certificate: CertificateTraits, name: CertificateName): string | undefined {
+function selectCertificateName(certificate: CertificateTraits, name: CertificateName): string | undefined {
   switch (name) {
     case 'common_name':
       return certificate.commonName

@@ -39,8 +39,8 @@ export class BanList {
       const range = parseAddressRange(record.who)
       // It was validated when it was stored. An invalid address bans no client.
       if (range === undefined) return
-      if (isSingle(range)) this.#byAddress.set(keyOf(range), record)
-      else this.#byRange.set(keyOf(range), { range, record })
+      if (isSingle(range)) this.#byAddress.set(toRangeKey(range), record)
+      else this.#byRange.set(toRangeKey(range), { range, record })
     }
   }
 
@@ -50,8 +50,8 @@ export class BanList {
     else {
       const range = parseAddressRange(who)
       if (range === undefined) return
-      this.#byAddress.delete(keyOf(range))
-      this.#byRange.delete(keyOf(range))
+      this.#byAddress.delete(toRangeKey(range))
+      this.#byRange.delete(toRangeKey(range))
     }
   }
 
@@ -67,7 +67,7 @@ export class BanList {
   }
 
   #findAddress(address: Address, nowMs: number): BanRecord | undefined {
-    const single = findActive(this.#byAddress, keyOf({ ...address, prefixBits: bitsOf(address) }), nowMs)
+    const single = findActive(this.#byAddress, toRangeKey({ ...address, prefixBits: countAddressBits(address) }), nowMs)
     if (single !== undefined) return single
     for (const [key, { range, record }] of this.#byRange) {
       if (hasExpired(record, nowMs)) this.#byRange.delete(key)
@@ -90,15 +90,15 @@ export function hasExpired({ untilMs }: BanRecord, nowMs: number): boolean {
 }
 
 function isSingle(range: AddressRange): boolean {
-  return range.prefixBits === bitsOf(range)
+  return range.prefixBits === countAddressBits(range)
 }
 
-function bitsOf({ family }: Address): number {
+function countAddressBits({ family }: Address): number {
   return family === 4 ? 32 : 128
 }
 
 /** The same for every spelling of a range: bits beyond its length are omitted. */
-function keyOf({ family, words, prefixBits }: AddressRange): string {
+function toRangeKey({ family, words, prefixBits }: AddressRange): string {
   const counting = words.map((word, index) => {
     const bits = Math.min(32, Math.max(0, prefixBits - index * 32))
     return bits === 0 ? 0 : (word & (0xffff_ffff << (32 - bits))) >>> 0

@@ -2,7 +2,7 @@
 // applies to its clients; one without a namespace applies to all.
 
 import type { FlappingConfig } from '../../config/index.ts'
-import { type Connection, namespacedName } from '../../core/index.ts'
+import { type Connection, toNamespacedName } from '../../core/index.ts'
 import type { AccessRecord, AccessRecordKey, BanRecord } from '../../records/index.ts'
 import { BanList, hasExpired, type BanSubject } from './ban-list.ts'
 import { FlappingDetector } from './flapping-detector.ts'
@@ -41,12 +41,12 @@ export class Bans {
       if (key.kind !== 'ban') continue
       this.#stored.get(key.namespace)?.delete(key)
       // Deleting a ban also ends the flapping ban of the client.
-      if (key.as === 'clientid') this.#releaseFlappers(namespacedName(key.namespace, key.who))
+      if (key.as === 'clientid') this.#releaseFlappers(toNamespacedName(key.namespace, key.who))
       hasChanged = true
     }
     for (const record of change.put) {
       if (record.kind !== 'ban') continue
-      this.#banListOf(record.namespace).put(record)
+      this.#ensureBanList(record.namespace).put(record)
       hasChanged = true
     }
     return hasChanged
@@ -55,7 +55,7 @@ export class Bans {
   /** Returns the ban of this client; undefined if there is none. */
   find(subject: BanSubject, nowMs: number): BanRecord | undefined {
     const { namespace } = subject
-    const key = this.#flappers.size === 0 ? '' : flapperKey(subject)
+    const key = this.#flappers.size === 0 ? '' : toFlapperKey(subject)
     const flapper = this.#flappers.get(key)
     if (flapper !== undefined) {
       if (!hasExpired(flapper, nowMs)) return flapper
@@ -66,11 +66,11 @@ export class Bans {
   }
 
   /** Returns the clients of a namespace, or of none, that are banned for flapping, oldest first. */
-  flapping(namespace: string | undefined, nowMs: number): BanRecord[] {
+  listFlappingBans(namespace: string | undefined, nowMs: number): BanRecord[] {
     return [...this.#flappers.values()].filter((ban) => ban.namespace === namespace && !hasExpired(ban, nowMs))
   }
 
-  #banListOf(namespace: string | undefined): BanList {
+  #ensureBanList(namespace: string | undefined): BanList {
     const list = this.#stored.get(namespace) ?? new BanList()
     this.#stored.set(namespace, list)
     return list
@@ -91,7 +91,7 @@ export class Bans {
     if (subject === undefined) return undefined
     this.#connections.delete(connection)
     if (connection.wasDisplaced) return undefined
-    const key = flapperKey(subject)
+    const key = toFlapperKey(subject)
     const untilMs = this.#detector.recordDisconnect(key, nowMs)
     if (untilMs === undefined) return undefined
     const { namespace, clientId, username, peerAddress } = subject
@@ -119,6 +119,6 @@ export class Bans {
 /** Client IDs and user names do not contain U+0000, and namespaced names contain one. */
 const keySeparator = '\0\0'
 
-function flapperKey({ namespace, clientId, username, peerAddress }: BanSubject): string {
-  return [namespacedName(namespace, clientId), username ?? '', peerAddress].join(keySeparator)
+function toFlapperKey({ namespace, clientId, username, peerAddress }: BanSubject): string {
+  return [toNamespacedName(namespace, clientId), username ?? '', peerAddress].join(keySeparator)
 }

@@ -12,7 +12,7 @@ import type { CredentialKind } from '../credentials/credential-table.ts'
 import type { GatewayUsers } from '../credentials/gateway-users.ts'
 import type { HashParameters } from '../credentials/password-hash.ts'
 import { HttpAuthorizer } from '../http/http-authorizer.ts'
-import { tokenGrants } from '../rules/token-grants.ts'
+import { parseTokenGrants } from '../rules/token-grants.ts'
 import { TokenAuthenticator } from '../tokens/token-authenticator.ts'
 import { readTokenKeys } from '../tokens/token-keys.ts'
 import { AuthenticationChain, type ChainLink } from './authentication-chain.ts'
@@ -40,7 +40,7 @@ export class ListenerChains {
   }
 
   /** `settings` come from the listener of a client. The chain stays as long as they do. */
-  of(settings: ListenerAuthentication): AuthenticationChain {
+  ensureChain(settings: ListenerAuthentication): AuthenticationChain {
     const known = this.#chains.get(settings.chain)
     if (known?.settings === settings) return known.chain
     if (known !== undefined && isDeepStrictEqual(known.settings, settings)) return known.chain
@@ -57,29 +57,29 @@ export class ListenerChains {
 
   #make(settings: ListenerAuthentication): ListenerChain {
     const http = settings.kind === 'http' ? new HttpAuthorizer(settings.http) : undefined
-    const link = this.#linkOf(settings, http)
+    const link = this.#createLink(settings, http)
     return { settings, http, chain: new AuthenticationChain([link], { refusesOnError: true }) }
   }
 
-  #linkOf(settings: ListenerAuthentication, http: HttpAuthorizer | undefined): ChainLink {
+  #createLink(settings: ListenerAuthentication, http: HttpAuthorizer | undefined): ChainLink {
     if (http !== undefined) return { name: 'http', authenticator: http }
     if (settings.kind === 'jwt') {
       const read = readTokenKeys(settings.token.key)
       assert('keys' in read, 'the keys for tokens were checked before')
-      return { name: 'jwt', authenticator: new TokenAuthenticator(settings.token, read.keys, tokenGrants) }
+      return { name: 'jwt', authenticator: new TokenAuthenticator(settings.token, read.keys, parseTokenGrants) }
     }
     assert(settings.kind === 'users', 'there is no other kind of authentication')
-    const source = sourceOf(this.#users, settings)
+    const source = createCredentialSource(this.#users, settings)
     return { name: 'password', authenticator: new PasswordAuthenticator(source, settings.hashParameters.algorithm) }
   }
 }
 
-function sourceOf(
+function createCredentialSource(
   users: GatewayUsers,
   { chain, by }: Extract<ListenerAuthentication, { kind: 'users' }>,
 ): CredentialSource {
   return {
-    isEmpty: (kind) => kind !== by || users.of(chain).size === 0,
-    find: (kind, id) => (kind === by ? users.of(chain).get(id) : undefined),
+    isEmpty: (kind) => kind !== by || users.findUsers(chain).size === 0,
+    find: (kind, id) => (kind === by ? users.findUsers(chain).get(id) : undefined),
   }
 }

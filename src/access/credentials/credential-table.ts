@@ -7,7 +7,7 @@
 // A stored credential shadows the configured one of the same name, so that a password changed over the API survives a restart.
 // The credentials of the client's namespace are searched first. If one has the name, credentials without a namespace are ignored.
 
-import { namespacedName } from '../../core/index.ts'
+import { toNamespacedName } from '../../core/index.ts'
 import type { AccessRecordKey, CredentialRecord } from '../../records/index.ts'
 
 export type CredentialKind = CredentialRecord['by']
@@ -24,7 +24,7 @@ class CredentialList {
   }
 
   find(id: string, namespace: string | undefined): CredentialRecord | undefined {
-    const own = namespace === undefined ? undefined : this.stored.get(namespacedName(namespace, id))
+    const own = namespace === undefined ? undefined : this.stored.get(toNamespacedName(namespace, id))
     return own ?? this.stored.get(id) ?? this.configured.get(id)
   }
 }
@@ -44,11 +44,11 @@ export class CredentialTable {
   }
 
   put(record: CredentialRecord): void {
-    this.#lists[record.by].stored.set(namespacedName(record.namespace, record.id), record)
+    this.#lists[record.by].stored.set(toNamespacedName(record.namespace, record.id), record)
   }
 
   delete({ by, namespace, id }: CredentialKey): void {
-    this.#lists[by].stored.delete(namespacedName(namespace, id))
+    this.#lists[by].stored.delete(toNamespacedName(namespace, id))
   }
 
   /** Replaces all configured credentials. */

@@ -10,7 +10,7 @@ export class GatewayUsers {
   readonly #chains = new Map<string, Map<string, GatewayUserRecord>>()
 
   /** By their names. */
-  of(chain: string): ReadonlyMap<string, GatewayUserRecord> {
+  findUsers(chain: string): ReadonlyMap<string, GatewayUserRecord> {
     return this.#chains.get(chain) ?? nobody
   }
 

@@ -29,14 +29,14 @@ export function hashPassword(
   const bytes = typeof password === 'string' ? Buffer.from(password) : password
   const { algorithm, saltPosition } = parameters
   const salt = algorithm === 'plain' ? noBytes : randomBytes(saltBytes)
-  return { algorithm, saltPosition, salt, hash: digestOf(bytes, { algorithm, saltPosition, salt }) }
+  return { algorithm, saltPosition, salt, hash: computeDigest(bytes, { algorithm, saltPosition, salt }) }
 }
 
 /** Returns whether this is the password. An absent one counts as empty. */
 export function isPassword(password: Uint8Array | undefined, record: HashedPassword): boolean {
-  const digest = digestOf(password ?? noBytes, record)
+  const digest = computeDigest(password ?? noBytes, record)
   // Plain passwords differ in length; digests do not.
-  if (record.algorithm === 'plain') return timingSafeEqual(sha256(digest), sha256(record.hash))
+  if (record.algorithm === 'plain') return timingSafeEqual(computeSha256(digest), computeSha256(record.hash))
   return digest.length === record.hash.length && timingSafeEqual(digest, record.hash)
 }
 
@@ -47,16 +47,16 @@ export function simulateHashing(password: Uint8Array | undefined, algorithm: Pas
 
 const noBytes = new Uint8Array(0)
 
-function digestOf(password: Uint8Array, salting: Omit<HashedPassword, 'hash'>): Uint8Array {
+function computeDigest(password: Uint8Array, salting: Omit<HashedPassword, 'hash'>): Uint8Array {
   const { algorithm, saltPosition, salt } = salting
-  if (algorithm === 'pbkdf2_sha512') return pbkdf2Of(password, Buffer.from(salt))
+  if (algorithm === 'pbkdf2_sha512') return computePbkdf2(password, Buffer.from(salt))
   const salted =
     salt.length === 0 ? password : Buffer.concat(saltPosition === 'prefix' ? [salt, password] : [password, salt])
   return algorithm === 'plain' ? salted : hash(digestNames[algorithm], salted, 'buffer')
 }
 
 /** A record with more iterations matches no password; archives and imports reject it. */
-function pbkdf2Of(password: Uint8Array, salt: Buffer): Uint8Array {
+function computePbkdf2(password: Uint8Array, salt: Buffer): Uint8Array {
   const iterations = salt.length < iterationBytes ? 0 : salt.readUInt32BE(0)
   if (iterations < 1 || iterations > maxPbkdf2Iterations) return noBytes
   return pbkdf2Sync(password, salt.subarray(iterationBytes), iterations, pbkdf2HashBytes, 'sha512')
@@ -64,15 +64,15 @@ function pbkdf2Of(password: Uint8Array, salt: Buffer): Uint8Array {
 
 const iterationBytes = 4
 
-const sha256 = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer')
+const computeSha256 = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer')
 
 /** Records without a matching password. */
 const placeholderRecords: Readonly<Record<PasswordHash, HashedPassword>> = {
-  plain: placeholderRecordOf('plain'),
-  md5: placeholderRecordOf('md5'),
-  sha: placeholderRecordOf('sha'),
-  sha256: placeholderRecordOf('sha256'),
-  sha512: placeholderRecordOf('sha512'),
+  plain: createPlaceholderRecord('plain'),
+  md5: createPlaceholderRecord('md5'),
+  sha: createPlaceholderRecord('sha'),
+  sha256: createPlaceholderRecord('sha256'),
+  sha512: createPlaceholderRecord('sha512'),
   pbkdf2_sha512: {
     algorithm: 'pbkdf2_sha512',
     saltPosition: 'prefix',
@@ -82,6 +82,6 @@ const placeholderRecords: Readonly<Record<PasswordHash, HashedPassword>> = {
   },
 }
 
-function placeholderRecordOf(algorithm: NewPasswordHash): HashedPassword {
+function createPlaceholderRecord(algorithm: NewPasswordHash): HashedPassword {
   return hashPassword(randomBytes(saltBytes), { algorithm, saltPosition: 'prefix' })
 }

@@ -18,12 +18,12 @@ const spins = 100
 const lockWaitMs = 1
 
 const addressesAt = lockBytes + saltBytes
-const namesAt = addressesAt + SharedDigestMap.bytesOf(maxAddresses)
-const knownAt = namesAt + SharedDigestMap.bytesOf(maxNames)
+const namesAt = addressesAt + SharedDigestMap.computeSizeBytes(maxAddresses)
+const knownAt = namesAt + SharedDigestMap.computeSizeBytes(maxNames)
 
 /** Creates the memory for the shards of one node. */
 export function createLoginTable(): SharedArrayBuffer {
-  const memory = new SharedArrayBuffer(knownAt + SharedDigestMap.bytesOf(maxKnownLogins))
+  const memory = new SharedArrayBuffer(knownAt + SharedDigestMap.computeSizeBytes(maxKnownLogins))
   randomFillSync(new Uint8Array(memory, lockBytes, saltBytes))
   return memory
 }
@@ -64,7 +64,7 @@ export class LoginTable {
   }
 
   /** Runs a function while no other shard uses the table. */
-  exclusively<Result>(run: () => Result): Result {
+  runExclusively<Result>(run: () => Result): Result {
     this.#acquire()
     try {
       return run()

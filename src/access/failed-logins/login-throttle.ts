@@ -79,8 +79,12 @@ export class LoginThrottle {
   begin(login: Login, nowMs: number): LoginDecision {
     // Without the lock: a failure of another shard that is being recorded counts for the next login.
     if (!this.#settings.isEnabled || this.#table.addresses.size === 0) return atOnce
-    const keys = { addressKey: this.#addressKey(login), nameKey: this.#nameKey(login), loginKey: this.#loginKey(login) }
-    return this.#table.exclusively(() => this.#decide(login, keys, nowMs))
+    const keys = {
+      addressKey: this.#toAddressKey(login),
+      nameKey: this.#toNameKey(login),
+      loginKey: this.#toLoginKey(login),
+    }
+    return this.#table.runExclusively(() => this.#decide(login, keys, nowMs))
   }
 
   #decide(login: Login, { addressKey, nameKey, loginKey }: LoginKeys, nowMs: number): LoginDecision {
@@ -90,7 +94,7 @@ export class LoginThrottle {
     const failures = this.#findName(nameKey, nowMs)
     const left = isFirst(login, failures) ? address.firstLeft : address.left
     if (left < 1) return { isRefused: true, afterMs: maxDelayMs }
-    const stepMs = failures === undefined ? 0 : this.#stepMs(failures)
+    const stepMs = failures === undefined ? 0 : this.#computeDelayMs(failures)
     if (nameKey === undefined || failures === undefined || stepMs === 0) return atOnce
     const dueAtMs = Math.max(failures.dueAtMs, nowMs) + stepMs
     if (dueAtMs - nowMs > maxDelayMs) return { isRefused: true, afterMs: maxDelayMs }
@@ -98,10 +102,10 @@ export class LoginThrottle {
     return { isRefused: false, afterMs: dueAtMs - nowMs }
   }
 
-  noteFailed(login: Login, nowMs: number): void {
+  recordFailedLogin(login: Login, nowMs: number): void {
     if (!this.#settings.isEnabled) return
-    const keys = { addressKey: this.#addressKey(login), nameKey: this.#nameKey(login) }
-    this.#table.exclusively(() => this.#recordFailure(login, keys, nowMs))
+    const keys = { addressKey: this.#toAddressKey(login), nameKey: this.#toNameKey(login) }
+    this.#table.runExclusively(() => this.#recordFailure(login, keys, nowMs))
   }
 
   #recordFailure(login: Login, { addressKey, nameKey }: Omit<LoginKeys, 'loginKey'>, nowMs: number): void {
@@ -117,11 +121,11 @@ export class LoginThrottle {
     this.#table.names.set(nameKey, [count + 1, nowMs, dueAtMs])
   }
 
-  noteSucceeded(login: Login, nowMs: number): void {
+  recordSuccessfulLogin(login: Login, nowMs: number): void {
     if (!this.#settings.isEnabled) return
-    const nameKey = this.#table.names.size === 0 ? undefined : this.#nameKey(login)
-    const loginKey = this.#loginKey(login)
-    this.#table.exclusively(() => {
+    const nameKey = this.#table.names.size === 0 ? undefined : this.#toNameKey(login)
+    const loginKey = this.#toLoginKey(login)
+    this.#table.runExclusively(() => {
       const { names, known } = this.#table
       // Repeated logins of a known client must not give new free attempts to an attacker.
       const failures = nameKey === undefined || this.#isKnown(loginKey, nowMs) ? undefined : names.find(nameKey)
@@ -133,7 +137,7 @@ export class LoginThrottle {
   #isKnown(key: Digest, nowMs: number): boolean {
     const { known } = this.#table
     const entry = known.find(key)
-    return entry !== undefined && nowMs - known.value(entry, 0) < knownForMs
+    return entry !== undefined && nowMs - known.readValue(entry, 0) < knownForMs
   }
 
   /** Returns the failures of an address, reduced by the recovery since the last failure. */
@@ -143,10 +147,10 @@ export class LoginThrottle {
     if (entry === undefined) return undefined
     const { addressRate, addressBurst } = this.#settings
     // The clocks of shards differ by some milliseconds.
-    const passedMs = Math.max(0, nowMs - addresses.value(entry, 2))
+    const passedMs = Math.max(0, nowMs - addresses.readValue(entry, 2))
     const recovered = (passedMs * addressRate) / 1_000
-    const firstLeft = Math.min(addressBurst, addresses.value(entry, 0) + recovered)
-    const left = Math.min(addressBurst, addresses.value(entry, 1) + recovered)
+    const firstLeft = Math.min(addressBurst, addresses.readValue(entry, 0) + recovered)
+    const left = Math.min(addressBurst, addresses.readValue(entry, 1) + recovered)
     // The names of this address are kept longer than the recovery of its rate.
     const isForgotten = left === addressBurst && firstLeft === addressBurst && passedMs >= failuresForgottenAfterMs
     if (isForgotten) addresses.delete(entry)
@@ -157,26 +161,26 @@ export class LoginThrottle {
     const { names } = this.#table
     const entry = key && names.find(key)
     if (entry === undefined) return undefined
-    const [count, lastAtMs, dueAtMs] = [names.value(entry, 0), names.value(entry, 1), names.value(entry, 2)]
+    const [count, lastAtMs, dueAtMs] = [names.readValue(entry, 0), names.readValue(entry, 1), names.readValue(entry, 2)]
     if (nowMs - lastAtMs < failuresForgottenAfterMs) return { count, lastAtMs, dueAtMs }
     names.delete(entry)
     return undefined
   }
 
-  #stepMs({ count }: NameFailures): number {
+  #computeDelayMs({ count }: NameFailures): number {
     const { freeAttempts, firstDelayMs, maxDelayMs } = this.#settings
     return count < freeAttempts ? 0 : Math.min(firstDelayMs * 2 ** (count - freeAttempts), maxDelayMs)
   }
 
-  #addressKey({ address }: Login): Digest {
+  #toAddressKey({ address }: Login): Digest {
     return this.#table.digest('address', networkOf(address))
   }
 
-  #nameKey({ address, namespace = '', name }: Login): Digest | undefined {
+  #toNameKey({ address, namespace = '', name }: Login): Digest | undefined {
     return name === undefined ? undefined : this.#table.digest('name', networkOf(address), namespace, name)
   }
 
-  #loginKey({ address, namespace = '', name = '', secret = noBytes }: Login): Digest {
+  #toLoginKey({ address, namespace = '', name = '', secret = noBytes }: Login): Digest {
     return this.#table.digest('login', networkOf(address), namespace, name, secret)
   }
 }

@@ -29,7 +29,7 @@ export class SharedDigestMap {
   readonly #stride: number
 
   /** Bytes of a map, a multiple of 8. */
-  static bytesOf({ maxEntries, values }: DigestMapOptions): number {
+  static computeSizeBytes({ maxEntries, values }: DigestMapOptions): number {
     return 2 * bytesPerValue + maxEntries * (digestCells * bytesPerCell + (1 + values) * bytesPerValue)
   }
 
@@ -47,22 +47,22 @@ export class SharedDigestMap {
 
   /** Returns the entry; undefined if there is none. */
   find(digest: Digest): number | undefined {
-    const first = this.#firstOfSet(digest)
+    const first = this.#findSetStart(digest)
     for (let entry = first; entry < first + entriesOfSet; entry++) if (this.#has(entry, digest)) return entry
     return undefined
   }
 
   /** Stores the values as the most recently used entry of this digest. */
   set(digest: Digest, values: readonly number[]): void {
-    const entry = this.find(digest) ?? this.#freeEntry(this.#firstOfSet(digest))
-    for (let cell = 0; cell < digestCells; cell++) this.#digests[entry * digestCells + cell] = cellOf(digest, cell)
+    const entry = this.find(digest) ?? this.#freeEntry(this.#findSetStart(digest))
+    for (let cell = 0; cell < digestCells; cell++) this.#digests[entry * digestCells + cell] = readCell(digest, cell)
     const uses = (this.#counts[1] ?? 0) + 1
     this.#counts[1] = uses
     this.#values[entry * this.#stride] = uses
     this.#values.set(values, entry * this.#stride + 1)
   }
 
-  value(entry: number, index: number): number {
+  readValue(entry: number, index: number): number {
     return this.#values[entry * this.#stride + 1 + index] ?? 0
   }
 
@@ -80,31 +80,31 @@ export class SharedDigestMap {
         this.#counts[0] = this.size + 1
         return entry
       }
-      if (this.#usedAt(entry) < this.#usedAt(oldest)) oldest = entry
+      if (this.#readUsedAt(entry) < this.#readUsedAt(oldest)) oldest = entry
     }
     return oldest
   }
 
-  #firstOfSet(digest: Digest): number {
-    return ((cellOf(digest, 0) >>> 0) % this.#sets) * entriesOfSet
+  #findSetStart(digest: Digest): number {
+    return ((readCell(digest, 0) >>> 0) % this.#sets) * entriesOfSet
   }
 
   #has(entry: number, digest: Digest): boolean {
     if (!this.#isUsed(entry)) return false
     for (let cell = 0; cell < digestCells; cell++)
-      if (this.#digests[entry * digestCells + cell] !== cellOf(digest, cell)) return false
+      if (this.#digests[entry * digestCells + cell] !== readCell(digest, cell)) return false
     return true
   }
 
   #isUsed(entry: number): boolean {
-    return this.#usedAt(entry) !== 0
+    return this.#readUsedAt(entry) !== 0
   }
 
-  #usedAt(entry: number): number {
+  #readUsedAt(entry: number): number {
     return this.#values[entry * this.#stride] ?? 0
   }
 }
 
-function cellOf(digest: Digest, cell: number): number {
+function readCell(digest: Digest, cell: number): number {
   return digest[cell] ?? 0
 }

@@ -6,7 +6,7 @@
 
 import { hash, randomBytes } from 'node:crypto'
 import type { HttpAuthConfig } from '../../config/index.ts'
-import { type Connection, namespaceTopics } from '../../core/index.ts'
+import { type Connection, toNamespacePrefix } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
 import {
   unknownClient,
@@ -56,17 +56,17 @@ export class HttpAuthorizer implements Authenticator {
   authenticate(attempt: Attempt): AuthenticatorResult | Promise<AuthenticatorResult> {
     const { authRequest } = this.settings
     if (authRequest === undefined) return unknownClient
-    const decision = this.#requestCached(fillRequest(authRequest, valuesOf(attempt)), attempt)
+    const decision = this.#requestCached(fillRequest(authRequest, toPlaceholders(attempt)), attempt)
     return decision instanceof Promise
-      ? decision.then((found) => resultOf(found, attempt))
-      : resultOf(decision, attempt)
+      ? decision.then((found) => toAuthenticatorResult(found, attempt))
+      : toAuthenticatorResult(decision, attempt)
   }
 
   /** Returns whether all actions are allowed. If the service fails, they are not. */
   async isSuperuser(attempt: Attempt): Promise<boolean> {
     const { superRequest } = this.settings
     if (superRequest === undefined) return false
-    const decision = await this.#requestCached(fillRequest(superRequest, valuesOf(attempt)), attempt)
+    const decision = await this.#requestCached(fillRequest(superRequest, toPlaceholders(attempt)), attempt)
     return decision.result === 'allow' && decision.isSuperuser !== false
   }
 
@@ -79,7 +79,7 @@ export class HttpAuthorizer implements Authenticator {
     const { aclRequest } = this.settings
     if (aclRequest === undefined) return { result: 'ignore' }
     const values = {
-      ...valuesOf({ ...action, password: undefined }),
+      ...toPlaceholders({ ...action, password: undefined }),
       topic: action.topic,
       access: action.action === 'subscribe' ? '1' : '2',
     }
@@ -100,11 +100,13 @@ export class HttpAuthorizer implements Authenticator {
 
   async #send(request: HttpRequest, connection: Connection): Promise<HttpDecision> {
     const response = await this.#client.send(request, () => connection.now.state !== 'closed')
-    return 'failure' in response ? failed(`the service ${response.failure}`) : decisionOf(response)
+    return 'failure' in response ? createFailure(`the service ${response.failure}`) : toDecision(response)
   }
 }
 
-function valuesOf(who: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | 'username' | 'password'>): Placeholders {
+function toPlaceholders(
+  who: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | 'username' | 'password'>,
+): Placeholders {
   const { connection } = who
   const { listener, origin } = connection
   return {
@@ -116,11 +118,11 @@ function valuesOf(who: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | '
     port: listener.port === undefined ? undefined : String(listener.port),
     cert_common_name: origin?.certificate?.commonName,
     cert_subject: origin?.certificate?.subject,
-    mountpoint: `${namespaceTopics(who.namespace)}${listener.mountpoint ?? ''}`,
+    mountpoint: `${toNamespacePrefix(who.namespace)}${listener.mountpoint ?? ''}`,
   }
 }
 
-function resultOf(decision: HttpDecision, { username }: Attempt): AuthenticatorResult {
+function toAuthenticatorResult(decision: HttpDecision, { username }: Attempt): AuthenticatorResult {
   switch (decision.result) {
     case 'allow':
       return { result: 'accepted', username, isSuperuser: decision.isSuperuser === true }
@@ -135,24 +137,23 @@ function resultOf(decision: HttpDecision, { username }: Attempt): AuthenticatorR
   }
 }
 
-function decisionOf({ status, contentType, body }: HttpResponse): HttpDecision {
+function toDecision({ status, contentType, body }: HttpResponse): HttpDecision {
   if (status === 200 || status === 204) return readBody(contentType, body)
   if (status >= 400 && status < 500) return { result: 'deny' }
   const isRedirect = status >= 300 && status < 400
-  return failed(
+  return createFailure(
     isRedirect ? 'the service redirects the request, which is not supported' : `the service returned status ${status}`,
   )
 }
 
-const malformed = failed('the service returned JSON that is not a decision')
+const malformed = createFailure('the service returned JSON that is not a decision')
 const plainAllow: HttpDecision = { result: 'allow', isSuperuser: undefined }
 
 function readBody(contentType: string, body: string): HttpDecision {
   const parsed = parseObject(body)
-  if (contentType === 'application/json' && body !== '')
-    return parsed === undefined ? malformed : decisionOfBody(parsed)
+  if (contentType === 'application/json' && body !== '') return parsed === undefined ? malformed : parseDecision(parsed)
   // Many services send a wrong content type or none: a JSON denial is honored anyway.
-  if (parsed !== undefined && ('result' in parsed || 'is_superuser' in parsed)) return decisionOfBody(parsed)
+  if (parsed !== undefined && ('result' in parsed || 'is_superuser' in parsed)) return parseDecision(parsed)
   return body.trim() === 'ignore' ? { result: 'ignore' } : plainAllow
 }
 
@@ -165,7 +166,7 @@ function parseObject(body: string): Readonly<Record<string, unknown>> | undefine
   }
 }
 
-function decisionOfBody({
+function parseDecision({
   result = 'allow',
   is_superuser: isSuperuser,
 }: Readonly<Record<string, unknown>>): HttpDecision {
@@ -174,6 +175,6 @@ function decisionOfBody({
   return isSuperuser === undefined || typeof isSuperuser === 'boolean' ? { result: 'allow', isSuperuser } : malformed
 }
 
-function failed(why: string): HttpDecision {
+function createFailure(why: string): HttpDecision {
   return { result: 'failed', why }
 }

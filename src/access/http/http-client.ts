@@ -89,7 +89,7 @@ export class HttpClient {
     this.#active.add(job)
     const { url, method, headers, body } = job.parameters
     const isSecure = url.protocol === 'https:'
-    const options = { method, headers: { ...headers, ...lengthOf(body) }, lookup: safeLookup }
+    const options = { method, headers: { ...headers, ...createLengthHeader(body) }, lookup: safeLookup }
     const request = isSecure
       ? httpsRequest(url, { ...options, agent: this.#httpsAgent })
       : httpRequest(url, { ...options, agent: this.#httpAgent })
@@ -100,7 +100,7 @@ export class HttpClient {
       if (job.isSettled) return
       // The service may have just closed a kept connection, which is not a failure.
       if (mayBeRepeated && request.reusedSocket && error.code === 'ECONNRESET') return this.#start(job, false)
-      this.#settle(job, { failure: `can not be reached: ${reasonOf(error)}` })
+      this.#settle(job, { failure: `can not be reached: ${describeError(error)}` })
     })
     request.end(body)
   }
@@ -161,12 +161,12 @@ export class HttpClient {
   }
 }
 
-function lengthOf(body: string | undefined): Record<string, string> {
+function createLengthHeader(body: string | undefined): Record<string, string> {
   return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }
 }
 
 /** The code of an unknown error is shorter than its message, which may contain addresses. */
-function reasonOf(error: NodeJS.ErrnoException): string {
+function describeError(error: NodeJS.ErrnoException): string {
   const { code, message } = innermostError(error)
   const sentence = connectionErrorText(error, 'the environment variable NODE_EXTRA_CA_CERTS')
   return sentence === message ? (code ?? message) : sentence

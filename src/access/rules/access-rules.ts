@@ -11,7 +11,7 @@ import {
   type Identity,
   isInternalClient,
   namespacesRoot,
-  namespaceTopics,
+  toNamespacePrefix,
   type Permission,
   type Permissions,
   splitNamespacedName,
@@ -22,7 +22,7 @@ import { Search, type Action, type Decision } from './compiled-rule.ts'
 import { RuleSet } from './rule-set.ts'
 import type { RuleList } from './rule-list.ts'
 import { ServiceDecisions, type ServiceResponse } from './service-decisions.ts'
-import { principalOf, type RuleClient, type Principal } from './principal.ts'
+import { toPrincipal, type RuleClient, type Principal } from './principal.ts'
 import { StoredRules } from './stored-rules.ts'
 import { TokenGrants } from './token-grants.ts'
 
@@ -87,7 +87,7 @@ export class AccessRules implements Permissions {
     this.#dependencies = dependencies
     this.#settings = settings
     this.#configured = new RuleSet(settings.rules)
-    this.#serviceDecisions = new ServiceDecisions(limitsOf(settings))
+    this.#serviceDecisions = new ServiceDecisions(toCacheLimits(settings))
     this.allowsEverything = this.#isOpen()
   }
 
@@ -97,11 +97,11 @@ export class AccessRules implements Permissions {
   }
 
   canPublish(who: Identity, topic: Topic): Permission {
-    return this.#permission(who, this.#decide(who, 'publish', topic.name))
+    return this.#toPermission(who, this.#decide(who, 'publish', topic.name))
   }
 
   canSubscribe(who: Identity, filter: TopicFilter): Permission {
-    return this.#permission(who, this.#decide(who, 'subscribe', filter))
+    return this.#toPermission(who, this.#decide(who, 'subscribe', filter))
   }
 
   /** For a session without a connected client it is checked again at CONNECT, when the identity is complete. */
@@ -120,9 +120,9 @@ export class AccessRules implements Permissions {
     const { namespace, name: clientId } = splitNamespacedName(publisher.clientId)
     const client = { namespace, clientId, username: publisher.username, peerAddress: '' }
     if (isForeignNamespace(client, topic.name)) return false
-    const configured = this.#configured.listsForOffline(client, isInternalClient(clientId))
+    const configured = this.#configured.selectListsForOffline(client, isInternalClient(clientId))
     const clientRules = this.#createClientRules(client, configured)
-    const decision = this.#ruleFor(clientRules, 'publish', namespacedTopic(namespace, topic.name))
+    const decision = this.#findRuleDecision(clientRules, 'publish', removeNamespacePrefix(namespace, topic.name))
     if (decision === undefined && isInternalClient(clientId)) return true
     return decision?.allows ?? (this.#settings.usesService || this.#settings.noMatch === 'allow')
   }
@@ -140,8 +140,8 @@ export class AccessRules implements Permissions {
     this.#settings = settings
     this.#configured = new RuleSet(settings.rules)
     this.#configuredLists = new WeakMap()
-    this.#serviceDecisions.changeLimits(limitsOf(settings))
-    this.noteChange()
+    this.#serviceDecisions.changeLimits(toCacheLimits(settings))
+    this.invalidateDecisions()
   }
 
   /** Returns whether any of the records is a rule, in which case the epoch has grown. */
@@ -160,7 +160,7 @@ export class AccessRules implements Permissions {
       this.#stored.put(record)
       hasChanged = true
     }
-    if (hasChanged) this.noteChange()
+    if (hasChanged) this.invalidateDecisions()
     return hasChanged
   }
 
@@ -170,7 +170,7 @@ export class AccessRules implements Permissions {
   }
 
   /** Decisions may change. */
-  noteChange(): void {
+  invalidateDecisions(): void {
     this.epoch++
     this.#clientRules = new WeakMap()
     this.allowsEverything = this.#isOpen()
@@ -185,7 +185,7 @@ export class AccessRules implements Permissions {
   /**
    * A bridge forwards messages of others: if it were disconnected for one message, it would send that again, forever.
    */
-  #permission({ clientId }: Identity, decision: Decision | undefined): Permission {
+  #toPermission({ clientId }: Identity, decision: Decision | undefined): Permission {
     if (decision === undefined) return 'unknown'
     if (decision.allows) return 'allow'
     return this.#settings.denyAction === 'disconnect' && !isInternalClient(clientId) ? 'disconnect' : 'deny'
@@ -195,17 +195,17 @@ export class AccessRules implements Permissions {
     if (who.isSuperuser) return bySuperuser
     if (isForeignNamespace(who, topic)) return byNamespace
     if (isBridgeMarker(who, action, topic)) return byBridge
-    const clientRules = this.#clientRulesOf(who)
+    const clientRules = this.#ensureClientRules(who)
     if (who.grants instanceof TokenGrants) {
       const search = new Search(clientRules.principal, action, topic)
       who.grants.search(search)
       return search.decision ?? byTokenDefault
     }
-    const rule = this.#ruleFor(clientRules, action, topic)
+    const rule = this.#findRuleDecision(clientRules, action, topic)
     return rule ?? (isInternalClient(who.clientId) ? byBridge : this.#decideWithoutRule(who, action, topic))
   }
 
-  #ruleFor(clientRules: ClientRules, action: Action, topic: string): Decision | undefined {
+  #findRuleDecision(clientRules: ClientRules, action: Action, topic: string): Decision | undefined {
     const { stored, configured, principal } = clientRules
     if (stored.length === 0 && configured.length === 0) return undefined
     const search = new Search(principal, action, topic)
@@ -230,10 +230,10 @@ export class AccessRules implements Permissions {
     return noMatch === 'allow' ? nothingAllows : nothingDenies
   }
 
-  #clientRulesOf(who: Identity): ClientRules {
+  #ensureClientRules(who: Identity): ClientRules {
     const known = this.#clientRules.get(who)
     if (known !== undefined) return known
-    const configured = this.#configuredLists.get(who) ?? this.#configuredListsFor(who)
+    const configured = this.#configuredLists.get(who) ?? this.#selectConfiguredLists(who)
     this.#configuredLists.set(who, configured)
     const clientRules = this.#createClientRules(who, configured)
     this.#clientRules.set(who, clientRules)
@@ -242,13 +242,17 @@ export class AccessRules implements Permissions {
 
   #createClientRules(client: RuleClient, configured: readonly RuleList[]): ClientRules {
     const { clientId } = client
-    const stored = isInternalClient(clientId) ? this.#stored.listsNaming(clientId) : this.#stored.listsFor(client)
-    return { principal: principalOf(client), stored, configured }
+    const stored = isInternalClient(clientId)
+      ? this.#stored.selectListsByClientId(clientId)
+      : this.#stored.selectLists(client)
+    return { principal: toPrincipal(client), stored, configured }
   }
 
   /** Rules for all clients do not apply to internal clients: bridges forward what their own rules say. */
-  #configuredListsFor(client: RuleClient): readonly RuleList[] {
-    return isInternalClient(client.clientId) ? this.#configured.listsNaming(client) : this.#configured.listsFor(client)
+  #selectConfiguredLists(client: RuleClient): readonly RuleList[] {
+    return isInternalClient(client.clientId)
+      ? this.#configured.selectListsByClientId(client)
+      : this.#configured.selectLists(client)
   }
 }
 
@@ -270,11 +274,11 @@ function isBridgeMarker({ clientId }: Identity, action: Action, topic: string): 
 }
 
 /** Returns the topic as clients of the namespace know it; others see its complete name. */
-function namespacedTopic(namespace: string | undefined, topic: string): string {
-  const prefix = namespaceTopics(namespace)
+function removeNamespacePrefix(namespace: string | undefined, topic: string): string {
+  const prefix = toNamespacePrefix(namespace)
   return topic.startsWith(prefix) ? topic.slice(prefix.length) : topic
 }
 
-function limitsOf({ maxDecisions, decisionTtlMs }: RuleSettings): { maxPerClient: number; ttlMs: number } {
+function toCacheLimits({ maxDecisions, decisionTtlMs }: RuleSettings): { maxPerClient: number; ttlMs: number } {
   return { maxPerClient: maxDecisions, ttlMs: decisionTtlMs }
 }

@@ -4,7 +4,7 @@
 
 import type { AclRule, AclTopic } from '../../config/index.ts'
 import type { Principal } from './principal.ts'
-import { coversFilter, hasPlaceholder, matchesTopic, patternOf, type TopicPattern } from './topic-patterns.ts'
+import { coversFilter, hasPlaceholder, matchesTopic, parseTopicPattern, type TopicPattern } from './topic-patterns.ts'
 
 /** `receive`: at delivery, whichever subscription matches. */
 export type Action = 'publish' | 'subscribe' | 'receive'
@@ -62,8 +62,8 @@ export interface RuleSource {
 export function compileRule(source: RuleSource, order: number): CompiledRule {
   const { permit, action, topics, because, text, place, namespace } = source
   const shown = { rule: text, place, ...(namespace === undefined ? undefined : { namespace }) }
-  const patterns = topics?.map(patternOf)
-  const needs = (value: 'clientId' | 'username'): boolean =>
+  const patterns = topics?.map(parseTopicPattern)
+  const needsValue = (value: 'clientId' | 'username'): boolean =>
     patterns?.some((pattern) => hasPlaceholder(pattern, value)) ?? false
   const allows = permit === 'allow'
   return {
@@ -72,8 +72,8 @@ export function compileRule(source: RuleSource, order: number): CompiledRule {
     appliesToPublish: action !== 'subscribe',
     appliesToSubscribe: action !== 'publish',
     patterns,
-    needsClientId: needs('clientId'),
-    needsUsername: needs('username'),
+    needsClientId: needsValue('clientId'),
+    needsUsername: needsValue('username'),
     decision: { allows, because, ...shown },
     decisionWithoutValue: { allows: false, because: 'unusable-placeholder', ...shown },
   }
@@ -98,7 +98,7 @@ export class Search {
   }
 
   /** `rule` matches, or needs a value that this client does not have. */
-  note(rule: CompiledRule): void {
+  recordMatch(rule: CompiledRule): void {
     if (rule.order >= this.order) return
     this.order = rule.order
     this.decision = lacksValue(rule, this.principal) ? rule.decisionWithoutValue : rule.decision

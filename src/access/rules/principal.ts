@@ -1,6 +1,6 @@
 // The client of a request, as rules see it.
 
-import { asTopicPart } from '../../protocol/index.ts'
+import { toTopicPart } from '../../protocol/index.ts'
 import { isInRange, parseAddress, type AclSubject, type Address } from '../../config/index.ts'
 
 /** The facts about a client that access rules compare. */
@@ -12,24 +12,24 @@ export interface RuleClient {
   readonly peerAddress: string
 }
 
-/** The values of a client that rules insert for placeholders: see `asTopicPart`. */
+/** The values of a client that rules insert for placeholders: see `toTopicPart`. */
 export interface Principal {
   /** Undefined if the client ID must not be inserted into a rule. */
   readonly clientId: string | undefined
   readonly username: string | undefined
 }
 
-export function principalOf({ clientId, username }: Pick<RuleClient, 'clientId' | 'username'>): Principal {
-  return { clientId: asTopicPart(clientId), username: asTopicPart(username) }
+export function toPrincipal({ clientId, username }: Pick<RuleClient, 'clientId' | 'username'>): Principal {
+  return { clientId: toTopicPart(clientId), username: toTopicPart(username) }
 }
 
 /** Returns the parsed address; undefined if unknown. */
-export function addressOf({ peerAddress }: RuleClient): Address | undefined {
+export function parseClientAddress({ peerAddress }: RuleClient): Address | undefined {
   return parseAddress(peerAddress)
 }
 
 /** Returns whether a rule for `who` concerns this client. For an unknown address the result is `ifUnknown`. */
-export function appliesTo(
+export function matchesSubject(
   who: AclSubject,
   client: RuleClient,
   address: Address | undefined,
@@ -45,9 +45,9 @@ export function appliesTo(
     case 'address':
       return address === undefined ? ifUnknown : who.ranges.some((range) => isInRange(address, range))
     case 'all-of':
-      return who.parts.every((part) => appliesTo(part, client, address, ifUnknown))
+      return who.parts.every((part) => matchesSubject(part, client, address, ifUnknown))
     case 'any-of':
-      return who.parts.some((part) => appliesTo(part, client, address, ifUnknown))
+      return who.parts.some((part) => matchesSubject(part, client, address, ifUnknown))
     default:
       return who satisfies never
   }

@@ -52,20 +52,20 @@ export class RuleIndex {
   search(search: Search): void {
     const { action, topic, principal } = search
     const walk = new TreeSearch(search)
-    walk.noteOrder(this.#everyTopic[action])
-    walk.noteOrder(this.#literals.get(topic)?.[action] ?? Infinity)
+    walk.recordOrder(this.#everyTopic[action])
+    walk.recordOrder(this.#literals.get(topic)?.[action] ?? Infinity)
     // Such a rule denies when it is reached, whatever its topics.
-    if (principal.clientId === undefined) walk.noteOrder(this.#needingClientId[action])
-    if (principal.username === undefined) walk.noteOrder(this.#needingUsername[action])
+    if (principal.clientId === undefined) walk.recordOrder(this.#needingClientId[action])
+    if (principal.username === undefined) walk.recordOrder(this.#needingUsername[action])
     if (action === 'subscribe') walk.coverFrom(this.#root, 0, false)
     else walk.matchFrom(this.#root, 0, false)
     const rule = this.#rules.get(walk.order)
-    if (rule !== undefined) search.note(rule)
+    if (rule !== undefined) search.recordMatch(rule)
   }
 
   #add(rule: CompiledRule): void {
     this.#rules.set(rule.order, rule)
-    const actions = actionsOf(rule)
+    const actions = listActions(rule)
     const lower = (orders: LowestOrders, some = actions): void => {
       for (const action of some) orders.lower(action, rule.order)
     }
@@ -90,16 +90,16 @@ export class RuleIndex {
     node.lowest = Math.min(node.lowest, rule.order)
     for (const level of pattern.levels) {
       if (level.is === 'rest') return addEnd((node.rest ??= new FilterEnd()), rule, actions)
-      if (level.is === 'text') node = textChild(node, level.text)
+      if (level.is === 'text') node = ensureTextChild(node, level.text)
       else if (level.is === 'one') node = node.one ??= new TreeNode()
-      else node = templateChild(node, level.parts)
+      else node = ensureTemplateChild(node, level.parts)
       node.lowest = Math.min(node.lowest, rule.order)
     }
     addEnd((node.end ??= new FilterEnd()), rule, actions)
   }
 }
 
-function actionsOf(rule: CompiledRule): Action[] {
+function listActions(rule: CompiledRule): Action[] {
   const actions: Action[] = []
   if (rule.appliesToPublish) actions.push('publish')
   if (rule.appliesToSubscribe) actions.push('subscribe', 'receive')
@@ -113,7 +113,7 @@ function addEnd(end: FilterEnd, rule: CompiledRule, actions: readonly Action[]):
   }
 }
 
-function textChild(node: TreeNode, text: string): TreeNode {
+function ensureTextChild(node: TreeNode, text: string): TreeNode {
   const known = node.texts.get(text)
   if (known !== undefined) return known
   const child = new TreeNode()
@@ -121,7 +121,7 @@ function textChild(node: TreeNode, text: string): TreeNode {
   return child
 }
 
-function templateChild(node: TreeNode, parts: readonly TemplatePart[]): TreeNode {
+function ensureTemplateChild(node: TreeNode, parts: readonly TemplatePart[]): TreeNode {
   const key = JSON.stringify(parts)
   const templates = (node.templates ??= new Map())
   const known = templates.get(key)
@@ -144,12 +144,12 @@ class TreeSearch {
     this.#isHidden = search.topic.startsWith('$')
   }
 
-  noteOrder(order: number): void {
+  recordOrder(order: number): void {
     if (order < this.order) this.order = order
   }
 
   #addEnd(end: FilterEnd | undefined, denyingOnly: boolean): void {
-    if (end !== undefined) this.noteOrder((denyingOnly ? end.denying : end.all)[this.#search.action])
+    if (end !== undefined) this.recordOrder((denyingOnly ? end.denying : end.all)[this.#search.action])
   }
 
   /** Visits the filters below `node` that match the topic from level `at` on. */
@@ -162,7 +162,7 @@ class TreeSearch {
     const child = node.texts.get(level)
     if (child !== undefined) this.matchFrom(child, at + 1, denyingOnly)
     if (node.one !== undefined) this.matchFrom(node.one, at + 1, isWildHidden)
-    for (const template of this.#templatesFor(node, level)) this.matchFrom(template, at + 1, denyingOnly)
+    for (const template of this.#findTemplates(node, level)) this.matchFrom(template, at + 1, denyingOnly)
   }
 
   /** Visits the filters below `node` that cover the requested one from level `at` on. */
@@ -181,10 +181,10 @@ class TreeSearch {
     if (level === '+') return
     const child = node.texts.get(level)
     if (child !== undefined) this.coverFrom(child, at + 1, denyingOnly)
-    for (const template of this.#templatesFor(node, level)) this.coverFrom(template, at + 1, denyingOnly)
+    for (const template of this.#findTemplates(node, level)) this.coverFrom(template, at + 1, denyingOnly)
   }
 
-  #templatesFor(node: TreeNode, level: string): TreeNode[] {
+  #findTemplates(node: TreeNode, level: string): TreeNode[] {
     if (node.templates === undefined) return []
     const { principal } = this.#search
     const found: TreeNode[] = []

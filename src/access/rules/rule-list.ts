@@ -28,6 +28,6 @@ export class RuleList {
 export function scanRules(rules: readonly CompiledRule[], search: Search): void {
   for (const rule of rules) {
     if (rule.order >= search.order) return
-    if (matchesRule(rule, search)) return search.note(rule)
+    if (matchesRule(rule, search)) return search.recordMatch(rule)
   }
 }

@@ -8,7 +8,7 @@
 import type { AclRule, AclSubject } from '../../config/index.ts'
 import { compileRule, type CompiledRule } from './compiled-rule.ts'
 import { RuleList } from './rule-list.ts'
-import { addressOf, appliesTo, type RuleClient } from './principal.ts'
+import { parseClientAddress, matchesSubject, type RuleClient } from './principal.ts'
 
 interface RuleGroup {
   readonly who: AclSubject
@@ -47,28 +47,28 @@ export class RuleSet {
   }
 
   /** Returns the lists for this client, in no order: their rules have an order. */
-  listsFor(client: RuleClient): RuleList[] {
-    return listsAbout(client, this.#groupsFor(client))
+  selectLists(client: RuleClient): RuleList[] {
+    return selectMatchingLists(client, this.#selectGroups(client))
   }
 
   /** Returns the lists for this client that name its client ID. */
-  listsNaming(client: RuleClient): RuleList[] {
-    return listsAbout(client, this.#groupsNaming(client))
+  selectListsByClientId(client: RuleClient): RuleList[] {
+    return selectMatchingLists(client, this.#selectGroupsByClientId(client))
   }
 
   /**
    * Returns the lists for a client whose address is unknown. Rules that allow at some address apply, and rules that deny at some
    * address do not. `isNamed`: only lists that name its client ID.
    */
-  listsForOffline(client: Omit<RuleClient, 'peerAddress'>, isNamed: boolean): RuleList[] {
-    const candidates = isNamed ? this.#groupsNaming(client) : this.#groupsFor(client)
+  selectListsForOffline(client: Omit<RuleClient, 'peerAddress'>, isNamed: boolean): RuleList[] {
+    const candidates = isNamed ? this.#selectGroupsByClientId(client) : this.#selectGroups(client)
     const withoutAddress = { ...client, peerAddress: '' }
     return candidates
-      .filter(({ who, permit }) => appliesTo(who, withoutAddress, undefined, permit === 'allow'))
+      .filter(({ who, permit }) => matchesSubject(who, withoutAddress, undefined, permit === 'allow'))
       .map(({ list }) => list)
   }
 
-  #groupsFor(client: Omit<RuleClient, 'peerAddress'>): RuleGroup[] {
+  #selectGroups(client: Omit<RuleClient, 'peerAddress'>): RuleGroup[] {
     const { username, clientid } = this.#byName
     return [
       ...(client.username === undefined ? [] : (username.get(client.username) ?? [])),
@@ -77,12 +77,12 @@ export class RuleSet {
     ]
   }
 
-  #groupsNaming({ clientId }: Pick<RuleClient, 'clientId'>): RuleGroup[] {
+  #selectGroupsByClientId({ clientId }: Pick<RuleClient, 'clientId'>): RuleGroup[] {
     return this.#byName.clientid.get(clientId) ?? []
   }
 
   #addGroup(group: RuleGroup): void {
-    const names = requiredNamesOf(group.who)
+    const names = listRequiredNames(group.who)
     if (names === undefined) {
       this.#unnamed.push(group)
       return
@@ -96,9 +96,9 @@ export class RuleSet {
   }
 }
 
-function listsAbout(client: RuleClient, candidates: readonly RuleGroup[]): RuleList[] {
-  const address = addressOf(client)
-  return candidates.filter(({ who }) => appliesTo(who, client, address)).map(({ list }) => list)
+function selectMatchingLists(client: RuleClient, candidates: readonly RuleGroup[]): RuleList[] {
+  const address = parseClientAddress(client)
+  return candidates.filter(({ who }) => matchesSubject(who, client, address)).map(({ list }) => list)
 }
 
 function needsAddress(who: AclSubject): boolean {
@@ -106,16 +106,16 @@ function needsAddress(who: AclSubject): boolean {
 }
 
 /** Returns the names of which a client must have one; undefined: the rule has no names. */
-function requiredNamesOf(who: AclSubject): readonly RequiredName[] | undefined {
+function listRequiredNames(who: AclSubject): readonly RequiredName[] | undefined {
   switch (who.is) {
     case 'username':
       return [{ by: 'username', name: who.username }]
     case 'clientid':
       return [{ by: 'clientid', name: who.clientId }]
     case 'all-of':
-      return who.parts.map(requiredNamesOf).find((names) => names !== undefined)
+      return who.parts.map(listRequiredNames).find((names) => names !== undefined)
     case 'any-of': {
-      const each = who.parts.map(requiredNamesOf)
+      const each = who.parts.map(listRequiredNames)
       return each.every((names) => names !== undefined) ? each.flat() : undefined
     }
     case 'anybody':

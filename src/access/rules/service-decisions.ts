@@ -41,7 +41,7 @@ export class ServiceDecisions {
 
   /** Undefined if unknown or expired. */
   find(who: Identity, action: 'publish' | 'subscribe', topic: string, nowMs: number): ServiceResponse | undefined {
-    const decision = this.#decisions.get(who)?.get(keyOf(action, topic))
+    const decision = this.#decisions.get(who)?.get(toDecisionKey(action, topic))
     return decision === undefined || decision.untilMs <= nowMs ? undefined : decision.response
   }
 
@@ -53,7 +53,7 @@ export class ServiceDecisions {
     const { response } = what
     const own = this.#decisions.get(who) ?? new Map<string, CachedDecision>()
     this.#decisions.set(who, own)
-    const key = keyOf(what.action, what.topic)
+    const key = toDecisionKey(what.action, what.topic)
     // A failed request is repeated soon, because a failure is not a denial.
     const holdsMs = response === 'failed' ? minTtlMs : Math.max(minTtlMs, this.#limits.ttlMs)
     own.delete(key)
@@ -72,6 +72,6 @@ export class ServiceDecisions {
   }
 }
 
-function keyOf(action: 'publish' | 'subscribe', topic: string): string {
+function toDecisionKey(action: 'publish' | 'subscribe', topic: string): string {
   return `${action} ${topic}`
 }

@@ -2,7 +2,7 @@
 // name, for all clients; within a step the oldest first. Rules of the client's namespace come before those without one.
 
 import { readAclTopic } from '../../config/index.ts'
-import { namespacedName } from '../../core/index.ts'
+import { toNamespacedName } from '../../core/index.ts'
 import type { AccessRecordKey, RuleRecord } from '../../records/index.ts'
 import { compileRule, type CompiledRule } from './compiled-rule.ts'
 import { RuleList } from './rule-list.ts'
@@ -28,61 +28,61 @@ export class StoredRules {
 
   put(record: RuleRecord): void {
     const rulesByName = this.#rulesByName[record.about]
-    const name = namespacedName(record.namespace, record.who)
+    const name = toNamespacedName(record.namespace, record.who)
     const namedRules = rulesByName.get(name) ?? { records: new Map<string, RuleRecord>(), list: undefined }
     rulesByName.set(name, namedRules)
     const before = namedRules.records.size
-    namedRules.records.set(keyOf(record), record)
+    namedRules.records.set(toRuleKey(record), record)
     namedRules.list = undefined
     this.count += namedRules.records.size - before
   }
 
   delete(key: RuleKey): void {
     const rulesByName = this.#rulesByName[key.about]
-    const name = namespacedName(key.namespace, key.who)
+    const name = toNamespacedName(key.namespace, key.who)
     const namedRules = rulesByName.get(name)
-    if (namedRules?.records.delete(keyOf(key)) !== true) return
+    if (namedRules?.records.delete(toRuleKey(key)) !== true) return
     this.count--
     namedRules.list = undefined
     if (namedRules.records.size === 0) rulesByName.delete(name)
   }
 
   /** Returns the lists for this client, in order. */
-  listsFor(client: RuleClient): RuleList[] {
+  selectLists(client: RuleClient): RuleList[] {
     const { namespace } = client
-    const own = namespace === undefined ? [] : this.#namedRulesOf(client, namespace)
-    return [...own, ...this.#namedRulesOf(client, undefined)].map(listOf)
+    const own = namespace === undefined ? [] : this.#findNamedRules(client, namespace)
+    return [...own, ...this.#findNamedRules(client, undefined)].map(ensureList)
   }
 
   /** Returns the list of rules that name this client ID, without the rules for user names and for all clients. */
-  listsNaming(clientId: string): RuleList[] {
-    const namedRules = this.#rulesByName.clientid.get(namespacedName(undefined, clientId))
-    return namedRules === undefined ? [] : [listOf(namedRules)]
+  selectListsByClientId(clientId: string): RuleList[] {
+    const namedRules = this.#rulesByName.clientid.get(toNamespacedName(undefined, clientId))
+    return namedRules === undefined ? [] : [ensureList(namedRules)]
   }
 
-  #namedRulesOf({ clientId, username }: RuleClient, namespace: string | undefined): NamedRules[] {
+  #findNamedRules({ clientId, username }: RuleClient, namespace: string | undefined): NamedRules[] {
     const { clientid, username: usernames, all } = this.#rulesByName
     const candidates = [
-      clientid.get(namespacedName(namespace, clientId)),
-      username === undefined ? undefined : usernames.get(namespacedName(namespace, username)),
-      all.get(namespacedName(namespace, '')),
+      clientid.get(toNamespacedName(namespace, clientId)),
+      username === undefined ? undefined : usernames.get(toNamespacedName(namespace, username)),
+      all.get(toNamespacedName(namespace, '')),
     ]
     return candidates.filter((namedRules) => namedRules !== undefined)
   }
 }
 
-function keyOf({ topic, action }: RuleRecord | RuleKey): string {
+function toRuleKey({ topic, action }: RuleRecord | RuleKey): string {
   return `${action} ${topic}`
 }
 
-function listOf(namedRules: NamedRules): RuleList {
-  namedRules.list ??= new RuleList([...namedRules.records.values()].sort(byAge).map(compileRecord))
+function ensureList(namedRules: NamedRules): RuleList {
+  namedRules.list ??= new RuleList([...namedRules.records.values()].sort(compareByAge).map(compileRecord))
   return namedRules.list
 }
 
 /** Rules with the same time have a defined order too, the same on every shard and after each start. */
-function byAge(a: RuleRecord, b: RuleRecord): number {
-  return a.createdAtMs - b.createdAtMs || (keyOf(a) < keyOf(b) ? -1 : 1)
+function compareByAge(a: RuleRecord, b: RuleRecord): number {
+  return a.createdAtMs - b.createdAtMs || (toRuleKey(a) < toRuleKey(b) ? -1 : 1)
 }
 
 function compileRecord(record: RuleRecord, order: number): CompiledRule {

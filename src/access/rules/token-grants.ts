@@ -24,7 +24,7 @@ export class TokenGrants {
 }
 
 /** Parses the claim. Undefined if its form is unknown, so that the client must be refused. */
-export function tokenGrants(claim: unknown): TokenGrants | undefined {
+export function parseTokenGrants(claim: unknown): TokenGrants | undefined {
   const sources = Array.isArray(claim) ? readRules(claim) : readLists(claim)
   if (sources === undefined || sources.length > maxTokenRules) return undefined
   return new TokenGrants(sources.map(compileRule))
@@ -46,7 +46,7 @@ function readLists(claim: unknown): RuleSource[] | undefined {
     const action = name === 'pub' || name === 'sub' || name === 'all' ? actions[name] : undefined
     if (action === undefined || !Array.isArray(topics)) return undefined
     for (const topic of topics as readonly unknown[]) {
-      const source = sourceOf('allow', action, topic)
+      const source = toRuleSource('allow', action, topic)
       if (source === undefined) return undefined
       sources.push(source)
     }
@@ -63,15 +63,19 @@ function readRules(claim: readonly unknown[]): RuleSource[] | undefined {
     if ((permission !== 'allow' && permission !== 'deny') || action === undefined) return undefined
     // An unknown restriction must not be ignored, because the rule would allow too much.
     if (Object.keys(rule).some((key) => !['permission', 'topic', 'action'].includes(key))) return undefined
-    const source = sourceOf(permission, action, topic)
+    const source = toRuleSource(permission, action, topic)
     if (source === undefined) return undefined
     sources.push(source)
   }
   return sources
 }
 
-function sourceOf(permit: 'allow' | 'deny', action: RuleSource['action'], written: unknown): RuleSource | undefined {
-  const topic = typeof written === 'string' ? topicOf(written) : undefined
+function toRuleSource(
+  permit: 'allow' | 'deny',
+  action: RuleSource['action'],
+  written: unknown,
+): RuleSource | undefined {
+  const topic = typeof written === 'string' ? parseTopic(written) : undefined
   if (topic === undefined) return undefined
   const text = `${permit} ${action} ${JSON.stringify(written)}`
   return { permit, action, topics: [topic], text, place: undefined, because: 'token' }
@@ -79,7 +83,7 @@ function sourceOf(permit: 'allow' | 'deny', action: RuleSource['action'], writte
 
 const literalMark = 'eq '
 
-function topicOf(written: string): AclTopic | undefined {
+function parseTopic(written: string): AclTopic | undefined {
   const read = written.startsWith(literalMark) ? readLiteral(written.slice(literalMark.length)) : readAclTopic(written)
   return 'problem' in read ? undefined : read
 }

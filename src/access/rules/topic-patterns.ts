@@ -34,35 +34,35 @@ export type TopicPattern = FilterPattern | LiteralPattern
 const placeholder = /(\$\{clientid\}|\$\{username\})/
 
 /** Parses a rule's topic. */
-export function patternOf(topic: AclTopic): TopicPattern {
-  return topic.kind === 'filter' ? filterPattern(topic.text) : literalPattern(topic.text)
+export function parseTopicPattern(topic: AclTopic): TopicPattern {
+  return topic.kind === 'filter' ? parseFilterPattern(topic.text) : parseLiteralPattern(topic.text)
 }
 
-function filterPattern(text: string): FilterPattern {
-  return { kind: 'filter', levels: text.split('/').map(levelPattern) }
+function parseFilterPattern(text: string): FilterPattern {
+  return { kind: 'filter', levels: text.split('/').map(parseLevelPattern) }
 }
 
-function literalPattern(text: string): LiteralPattern {
+function parseLiteralPattern(text: string): LiteralPattern {
   const isFilter = /[+#]/.test(text) && !text.startsWith('@') && !('problem' in readAclTopic(text))
   // Without templates: in literal text `%c` is two characters.
-  const levels = isFilter ? text.split('/').map(plainLevel) : []
+  const levels = isFilter ? text.split('/').map(parsePlainLevel) : []
   return { kind: 'literal', text, asFilter: isFilter ? { kind: 'filter', levels } : undefined }
 }
 
-function plainLevel(level: string): LevelPattern {
+function parsePlainLevel(level: string): LevelPattern {
   if (level === '+') return { is: 'one' }
   return level === '#' ? { is: 'rest' } : { is: 'text', text: level }
 }
 
-function levelPattern(level: string): LevelPattern {
+function parseLevelPattern(level: string): LevelPattern {
   if (level === '%c') return { is: 'template', parts: [{ value: 'clientId' }] }
   if (level === '%u') return { is: 'template', parts: [{ value: 'username' }] }
   const pieces = level.split(placeholder).filter((piece) => piece !== '')
-  if (!pieces.some((piece) => placeholder.test(piece))) return plainLevel(level)
-  return { is: 'template', parts: pieces.map(templatePart) }
+  if (!pieces.some((piece) => placeholder.test(piece))) return parsePlainLevel(level)
+  return { is: 'template', parts: pieces.map(parseTemplatePart) }
 }
 
-function templatePart(piece: string): TemplatePart {
+function parseTemplatePart(piece: string): TemplatePart {
   if (piece === '${clientid}') return { value: 'clientId' }
   return piece === '${username}' ? { value: 'username' } : { text: piece }
 }

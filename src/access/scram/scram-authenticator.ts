@@ -1,6 +1,6 @@
 // SCRAM users, and exchanges in progress: one per connection, deleted with it.
 
-import { type Connection, namespacedName } from '../../core/index.ts'
+import { type Connection, toNamespacedName } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
 import type { AccessRecordKey, ScramRecord } from '../../records/index.ts'
 import {
@@ -10,7 +10,7 @@ import {
   type AuthenticatorResult,
 } from '../authenticators/authenticator.ts'
 import { ScramExchange, type ScramStep } from './scram-exchange.ts'
-import { scramAlgorithms, scramNameOf, type ScramAlgorithm } from './scram-record.ts'
+import { scramAlgorithms, toScramName, type ScramAlgorithm } from './scram-record.ts'
 
 type ScramKey = Extract<AccessRecordKey, { kind: 'scram' }>
 
@@ -38,11 +38,11 @@ export class ScramAuthenticator implements Authenticator {
   }
 
   put(record: ScramRecord): void {
-    this.#stored.set(namespacedName(record.namespace, record.username), record)
+    this.#stored.set(toNamespacedName(record.namespace, record.username), record)
   }
 
   delete({ namespace, username }: ScramKey): void {
-    this.#stored.delete(namespacedName(namespace, username))
+    this.#stored.delete(toNamespacedName(namespace, username))
   }
 
   /** Returns whether the method is supported and has any users. */
@@ -53,7 +53,7 @@ export class ScramAuthenticator implements Authenticator {
 
   /** Returns whether this name belongs to a SCRAM user: other clients must not use it. */
   isUser(username: string, namespace: string | undefined): boolean {
-    return this.#settings !== undefined && this.#userOf(scramNameOf(username), namespace) !== undefined
+    return this.#settings !== undefined && this.#findUser(toScramName(username), namespace) !== undefined
   }
 
   /**
@@ -105,12 +105,12 @@ export class ScramAuthenticator implements Authenticator {
 
   #find(username: string, algorithm: ScramAlgorithm, namespace: string | undefined): ScramRecord | undefined {
     if (this.#settings === undefined) return undefined
-    const user = this.#userOf(username, namespace)
+    const user = this.#findUser(username, namespace)
     return user?.algorithm === algorithm ? user : undefined
   }
 
-  #userOf(username: string, namespace: string | undefined): ScramRecord | undefined {
-    const own = namespace === undefined ? undefined : this.#stored.get(namespacedName(namespace, username))
+  #findUser(username: string, namespace: string | undefined): ScramRecord | undefined {
+    const own = namespace === undefined ? undefined : this.#stored.get(toNamespacedName(namespace, username))
     return own ?? this.#stored.get(username) ?? this.#configured.get(username)
   }
 

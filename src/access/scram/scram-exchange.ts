@@ -7,7 +7,7 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { hash } from 'node:crypto'
 import type { ScramRecord } from '../../records/index.ts'
-import { hashBytes, hashNames, keyed, saltFor, type ScramAlgorithm } from './scram-record.ts'
+import { hashBytes, hashNames, computeHmac, deriveSalt, type ScramAlgorithm } from './scram-record.ts'
 import { prepareText, readClientFinal, readClientFirst, readText, type ClientFirst } from './scram-text.ts'
 
 export type ScramStep =
@@ -58,7 +58,7 @@ export class ScramExchange {
       case 'awaiting-final':
         return this.#handleFinal(data, phase)
       case 'over':
-        return failed('the exchange is already complete')
+        return createFailure('the exchange is already complete')
       default:
         return phase satisfies never
     }
@@ -71,11 +71,11 @@ export class ScramExchange {
     }
     const text = readText(data)
     const first = text === undefined ? { problem: 'the first message is not text' } : readClientFirst(text)
-    if ('problem' in first) return failed(first.problem)
+    if ('problem' in first) return createFailure(first.problem)
     const username = prepareText(first.username)
-    if (username === undefined) return failed('the user name is malformed')
+    if (username === undefined) return createFailure('the user name is malformed')
     const known = this.#dependencies.find(username)
-    const record = known ?? this.#placeholderUser(username)
+    const record = known ?? this.#createPlaceholderUser(username)
     const nonce = first.nonce + randomBytes(nonceBytes).toString('base64')
     const salt = Buffer.from(record.salt).toString('base64')
     const serverFirst = `r=${nonce},s=${salt},i=${record.iterations}`
@@ -87,35 +87,35 @@ export class ScramExchange {
     const { first, serverFirst, nonce, record, isKnown } = phase
     const text = data === undefined ? undefined : readText(data)
     const final = text === undefined ? undefined : readClientFinal(text)
-    if (final === undefined) return failed('the last message is malformed')
-    if (final.nonce !== nonce) return failed('the nonce is another one')
+    if (final === undefined) return createFailure('the last message is malformed')
+    if (final.nonce !== nonce) return createFailure('the nonce is another one')
     if (final.channelBinding !== Buffer.from(first.header).toString('base64')) {
-      return failed('the beginning of the first message was another one')
+      return createFailure('the beginning of the first message was another one')
     }
     const { algorithm } = this
     const authMessage = `${first.bare},${serverFirst},${final.withoutProof}`
-    const signature = keyed(algorithm, record.storedKey, authMessage)
-    if (final.proof.length !== signature.length) return failed('the password is wrong')
+    const signature = computeHmac(algorithm, record.storedKey, authMessage)
+    if (final.proof.length !== signature.length) return createFailure('the password is wrong')
     const clientKey = xor(final.proof, signature)
     const shown = hash(hashNames[algorithm], clientKey, 'buffer')
     const isRight = shown.length === record.storedKey.length && timingSafeEqual(shown, record.storedKey)
-    if (!isKnown) return failed('the user is unknown')
-    if (!isRight) return failed('the password is wrong')
+    if (!isKnown) return createFailure('the user is unknown')
+    if (!isRight) return createFailure('the password is wrong')
     // The current record is used, which may differ from that at the start.
     const present = this.#dependencies.find(record.username)
-    if (present === undefined || !isSameKey(present, record)) return failed('the user has changed meanwhile')
-    const verifier = keyed(algorithm, record.serverKey, authMessage).toString('base64')
+    if (present === undefined || !isSameKey(present, record)) return createFailure('the user has changed meanwhile')
+    const verifier = computeHmac(algorithm, record.serverKey, authMessage).toString('base64')
     return { step: 'done', data: Buffer.from(`v=${verifier}`), record: present }
   }
 
   /** An unknown user gets the same messages as others, and fails at the end. */
-  #placeholderUser(username: string): ScramRecord {
+  #createPlaceholderUser(username: string): ScramRecord {
     const { algorithm } = this
     return {
       kind: 'scram',
       username,
       algorithm,
-      salt: saltFor(username, algorithm, this.#dependencies.secret),
+      salt: deriveSalt(username, algorithm, this.#dependencies.secret),
       iterations: this.#dependencies.iterations,
       storedKey: randomBytes(hashBytes[algorithm]),
       serverKey: randomBytes(hashBytes[algorithm]),
@@ -125,7 +125,7 @@ export class ScramExchange {
   }
 }
 
-function failed(why: string): ScramStep {
+function createFailure(why: string): ScramStep {
   return { step: 'failed', why }
 }
 

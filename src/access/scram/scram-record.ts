@@ -37,18 +37,26 @@ export interface NewScramUser {
 export function makeScramRecord(user: NewScramUser): ScramRecord {
   const { password, salt } = prepare(user)
   const { algorithm, iterations } = user
-  return recordOf(user, salt, pbkdf2Sync(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm]))
+  return createScramRecord(
+    user,
+    salt,
+    pbkdf2Sync(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm]),
+  )
 }
 
 /** Like `makeScramRecord`, on another thread. */
 export async function makeScramRecordAsync(user: NewScramUser): Promise<ScramRecord> {
   const { password, salt } = prepare(user)
   const { algorithm, iterations } = user
-  return recordOf(user, salt, await pbkdf2(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm]))
+  return createScramRecord(
+    user,
+    salt,
+    await pbkdf2(password, salt, iterations, hashBytes[algorithm], hashNames[algorithm]),
+  )
 }
 
 /** Returns the canonical form of a user name, independent of its spelling; '' for an invalid name. */
-export function scramNameOf(username: string): string {
+export function toScramName(username: string): string {
   return prepareText(username) ?? ''
 }
 
@@ -58,16 +66,16 @@ function prepare(user: NewScramUser): { readonly password: string; readonly salt
   return { password, salt: user.salt ?? randomBytes(scramSaltBytes) }
 }
 
-function recordOf(user: NewScramUser, salt: Uint8Array, salted: Buffer): ScramRecord {
+function createScramRecord(user: NewScramUser, salt: Uint8Array, salted: Buffer): ScramRecord {
   const { algorithm, iterations, isSuperuser, createdAtMs } = user
-  const username = scramNameOf(user.username)
+  const username = toScramName(user.username)
   if (username === '') throw new Error('a name is empty or contains control characters')
-  const storedKey = hash(hashNames[algorithm], keyed(algorithm, salted, 'Client Key'), 'buffer')
-  const serverKey = keyed(algorithm, salted, 'Server Key')
+  const storedKey = hash(hashNames[algorithm], computeHmac(algorithm, salted, 'Client Key'), 'buffer')
+  const serverKey = computeHmac(algorithm, salted, 'Server Key')
   return { kind: 'scram', username, algorithm, salt, iterations, storedKey, serverKey, isSuperuser, createdAtMs }
 }
 
-export function keyed(algorithm: ScramAlgorithm, key: Uint8Array, text: string): Buffer {
+export function computeHmac(algorithm: ScramAlgorithm, key: Uint8Array, text: string): Buffer {
   return createHmac(hashNames[algorithm], key).update(text).digest()
 }
 
@@ -75,7 +83,7 @@ export function keyed(algorithm: ScramAlgorithm, key: Uint8Array, text: string):
  * Returns the salt of an unknown user: always the same for a name, so that repeated requests do not reveal that the user is unknown. Configured
  * users have it as well. `secret` is unknown outside of the broker and stays the same after restarts.
  */
-export function saltFor(username: string, algorithm: ScramAlgorithm, secret: Uint8Array): Buffer {
+export function deriveSalt(username: string, algorithm: ScramAlgorithm, secret: Uint8Array): Buffer {
   return createHmac('sha256', secret)
     .update(`${algorithm}\0${prepareText(username) ?? ''}`)
     .digest()

@@ -67,15 +67,15 @@ export class TokenAuthenticator implements Authenticator {
     const { from, usernameClaim, aclClaim, endsWithToken } = this.#settings
     const names = { clientid: attempt.clientId, username: from === 'username' ? undefined : attempt.username }
     for (const [claim, pattern] of this.#settings.claims) {
-      if (!matchesClaim(ownClaim(claims, claim), fillPlaceholders(pattern, names)))
+      if (!matchesClaim(readClaim(claims, claim), fillPlaceholders(pattern, names)))
         return refuse(`the claim ${claim} is another one`)
     }
-    const named = usernameClaim === undefined ? names.username : ownClaim(claims, usernameClaim)
+    const named = usernameClaim === undefined ? names.username : readClaim(claims, usernameClaim)
     if (usernameClaim !== undefined && typeof named !== 'string')
       return refuse(`the claim ${usernameClaim} is not a user name`)
     if (typeof named === 'string' && notInNames.test(named))
       return refuse(`the claim ${usernameClaim} contains a control character or an incomplete character`)
-    const acl = ownClaim(claims, aclClaim)
+    const acl = readClaim(claims, aclClaim)
     const grants = acl === undefined ? undefined : this.#readGrants(acl)
     if (acl !== undefined && grants === undefined) return refuse(`the claim ${aclClaim} is not of a form that is known`)
     // The library has verified that `exp` is a number.
@@ -84,7 +84,7 @@ export class TokenAuthenticator implements Authenticator {
   }
 }
 
-function ownClaim(claims: Claims, name: string): unknown {
+function readClaim(claims: Claims, name: string): unknown {
   return Object.hasOwn(claims, name) ? claims[name] : undefined
 }
 

@@ -66,7 +66,7 @@ export async function checkToken(
     return problem === undefined ? { claims: payload } : { problem, hasEnded: false }
   } catch (error) {
     if (error instanceof errors.JOSEError)
-      return { problem: wordsFor(error), hasEnded: error instanceof errors.JWTExpired }
+      return { problem: describeTokenProblem(error), hasEnded: error instanceof errors.JWTExpired }
     throw error
   }
 }
@@ -84,7 +84,7 @@ function findTimeProblem(claims: Claims): string | undefined {
   return undefined
 }
 
-function wordsFor(error: errors.JOSEError): string {
+function describeTokenProblem(error: errors.JOSEError): string {
   if (error instanceof errors.JWTExpired) return tokenExpired
   if (error instanceof errors.JWTClaimValidationFailed)
     return error.claim === 'nbf'

@@ -39,9 +39,9 @@ export function readTokenKeys(
 function readPem(text: string): { keys: TokenKey[] } | { problem: string } {
   if (text.includes('PRIVATE KEY'))
     return { problem: 'it contains a private key, which only the issuer of the tokens may have' }
-  const key = publicKeyOf(text)
+  const key = parsePublicKey(text)
   if (key === undefined) return { problem: 'it contains no public key in PEM' }
-  const algorithms = algorithmsOf(key)
+  const algorithms = selectAlgorithms(key)
   if (algorithms === undefined) return { problem: unsupportedKind }
   return { keys: [{ algorithms, key, keyId: undefined }] }
 }
@@ -49,7 +49,7 @@ function readPem(text: string): { keys: TokenKey[] } | { problem: string } {
 const unsupportedKind = `the key is neither RSA of ${minRsaBits} bits or more, nor P-256, nor Ed25519`
 
 function readKeySet(text: string): { keys: TokenKey[] } | { problem: string } {
-  const entries = entriesOf(text)
+  const entries = parseKeySet(text)
   if (entries === undefined) return { problem: 'it is not a JSON Web Key Set' }
   if (entries.length > maxKeys) return { problem: `it contains more than ${maxKeys} keys` }
   const keys: TokenKey[] = []
@@ -61,7 +61,7 @@ function readKeySet(text: string): { keys: TokenKey[] } | { problem: string } {
   return keys.length === 0 ? { problem: 'it contains no key that can verify tokens' } : { keys }
 }
 
-function entriesOf(text: string): readonly unknown[] | undefined {
+function parseKeySet(text: string): readonly unknown[] | undefined {
   try {
     const parsed: unknown = JSON.parse(text)
     return isObject(parsed) && Array.isArray(parsed.keys) ? parsed.keys : undefined
@@ -77,15 +77,15 @@ function readEntry(entry: unknown): TokenKey | string | undefined {
   // A set of public keys may be published, so a secret in it is not secret.
   if (entry.kty === 'oct' || entry.k !== undefined) return 'it is a secret; secrets go into auth.jwt.secret'
   if (entry.d !== undefined) return 'it is a private key, which belongs to the issuer alone'
-  const key = publicKeyOf(entry)
+  const key = parsePublicKey(entry)
   if (key === undefined) return 'it is not a public key'
-  const algorithms = algorithmsOf(key)
+  const algorithms = selectAlgorithms(key)
   if (algorithms === undefined) return unsupportedKind
   if (entry.alg !== undefined && entry.alg !== algorithms[0]) return undefined
   return { algorithms, key, keyId: typeof entry.kid === 'string' ? entry.kid : undefined }
 }
 
-function publicKeyOf(key: string | Record<string, unknown>): KeyObject | undefined {
+function parsePublicKey(key: string | Record<string, unknown>): KeyObject | undefined {
   try {
     return createPublicKey(typeof key === 'string' ? key : { key, format: 'jwk' })
   } catch {
@@ -93,7 +93,7 @@ function publicKeyOf(key: string | Record<string, unknown>): KeyObject | undefin
   }
 }
 
-function algorithmsOf(key: KeyObject): readonly string[] | undefined {
+function selectAlgorithms(key: KeyObject): readonly string[] | undefined {
   const { modulusLength = 0, namedCurve } = key.asymmetricKeyDetails ?? {}
   switch (key.asymmetricKeyType) {
     case 'rsa':

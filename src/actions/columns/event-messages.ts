@@ -4,7 +4,7 @@ import type { DisconnectTrigger, RuleActions, RuleTrigger, RuleTriggerKind } fro
 import { valueAsJson, type RuleEvent } from '../../rules/index.ts'
 import { RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 import type { EventMessageName } from '../plan/rule-plan.ts'
-import { protocolNameOf, protocolVersionOf } from './trigger-columns.ts'
+import { findProtocolName, findProtocolVersion } from './trigger-columns.ts'
 
 type MakePayload = (column: (name: string) => RuleValue, trigger: RuleTrigger) => RuleMap
 
@@ -13,25 +13,25 @@ interface EventMessage {
   readonly payload: MakePayload
 }
 
-const clientMembers = (column: (name: string) => RuleValue): RuleMap => ({
+const toClientMembers = (column: (name: string) => RuleValue): RuleMap => ({
   clientid: column('clientid'),
   username: column('username'),
-  ipaddress: hostOf(column('peername')),
-  sockport: portOf(column('sockname')),
+  ipaddress: parseHost(column('peername')),
+  sockport: parsePort(column('sockname')),
   proto_name: column('proto_name'),
   proto_ver: column('proto_ver'),
   connected_at: column('connected_at'),
   ts: column('timestamp'),
 })
 
-const subscriptionMembers = (column: (name: string) => RuleValue): RuleMap => ({
+const toSubscriptionMembers = (column: (name: string) => RuleValue): RuleMap => ({
   clientid: column('clientid'),
   username: column('username'),
   topic: column('topic'),
   ts: column('timestamp'),
 })
 
-const messageMembers = (column: (name: string) => RuleValue): RuleMap => ({
+const toMessageMembers = (column: (name: string) => RuleValue): RuleMap => ({
   id: column('id'),
   payload: column('payload'),
   topic: column('topic'),
@@ -45,8 +45,8 @@ const messageMembers = (column: (name: string) => RuleValue): RuleMap => ({
   peerhost: column('peerhost'),
 })
 
-const deliveryMembers = (column: (name: string) => RuleValue): RuleMap => ({
-  ...messageMembers(column),
+const toDeliveryMembers = (column: (name: string) => RuleValue): RuleMap => ({
+  ...toMessageMembers(column),
   from_clientid: column('from_clientid'),
   from_username: column('from_username'),
 })
@@ -55,7 +55,7 @@ const eventMessages: Readonly<Record<EventMessageName, EventMessage>> = {
   client_connected: {
     kind: 'client-connected',
     payload: (column) => ({
-      ...clientMembers(column),
+      ...toClientMembers(column),
       keepalive: column('keepalive'),
       clean_start: column('clean_start'),
       expiry_interval: column('expiry_interval'),
@@ -64,30 +64,30 @@ const eventMessages: Readonly<Record<EventMessageName, EventMessage>> = {
   client_disconnected: {
     kind: 'client-disconnected',
     payload: (column, trigger) => ({
-      ...clientMembers(column),
-      ...(trigger.kind === 'client-disconnected' && ofEndedConnection(trigger)),
+      ...toClientMembers(column),
+      ...(trigger.kind === 'client-disconnected' && toConnectionMembers(trigger)),
       reason: column('reason'),
       disconnected_at: column('disconnected_at'),
     }),
   },
   client_subscribed: {
     kind: 'session-subscribed',
-    payload: (column) => ({ ...subscriptionMembers(column), subopts: { qos: column('qos') } }),
+    payload: (column) => ({ ...toSubscriptionMembers(column), subopts: { qos: column('qos') } }),
   },
-  client_unsubscribed: { kind: 'session-unsubscribed', payload: subscriptionMembers },
-  message_delivered: { kind: 'message-delivered', payload: deliveryMembers },
-  message_acked: { kind: 'message-acked', payload: deliveryMembers },
+  client_unsubscribed: { kind: 'session-unsubscribed', payload: toSubscriptionMembers },
+  message_delivered: { kind: 'message-delivered', payload: toDeliveryMembers },
+  message_acked: { kind: 'message-acked', payload: toDeliveryMembers },
   message_dropped: {
     kind: 'message-dropped',
-    payload: (column) => ({ ...messageMembers(column), reason: column('reason') }),
+    payload: (column) => ({ ...toMessageMembers(column), reason: column('reason') }),
   },
 }
 
 /** Members for which rules have no columns. */
-function ofEndedConnection({ connection, connectedAtMs }: DisconnectTrigger): RuleMap {
+function toConnectionMembers({ connection, connectedAtMs }: DisconnectTrigger): RuleMap {
   return {
-    proto_name: protocolNameOf(connection),
-    proto_ver: protocolVersionOf(connection),
+    proto_name: findProtocolName(connection),
+    proto_ver: findProtocolVersion(connection),
     connected_at: connectedAtMs === undefined ? undefined : Math.floor(connectedAtMs),
   }
 }
@@ -112,7 +112,7 @@ export class EventMessages {
   publish(trigger: RuleTrigger, event: RuleEvent, actions: RuleActions): void {
     const message = this.#messages.get(trigger.kind)
     if (message === undefined) return
-    const json = jsonOf(message.payload((name) => event.column(name), trigger))
+    const json = tryFormatJson(message.payload((name) => event.readColumn(name), trigger))
     if (json === undefined) return
     const payload = Buffer.from(json)
     actions.publish({ topic: message.topic, payload, qos: 0, retain: false, properties: undefined, isEvent: true })
@@ -120,7 +120,7 @@ export class EventMessages {
 }
 
 /** Undefined if it exceeds the text limit of rules. */
-function jsonOf(payload: RuleMap): string | undefined {
+function tryFormatJson(payload: RuleMap): string | undefined {
   try {
     return valueAsJson(payload)
   } catch (error) {
@@ -129,10 +129,10 @@ function jsonOf(payload: RuleMap): string | undefined {
   }
 }
 
-function hostOf(address: RuleValue): string | undefined {
+function parseHost(address: RuleValue): string | undefined {
   return typeof address === 'string' ? address.slice(0, address.lastIndexOf(':')) : undefined
 }
 
-function portOf(address: RuleValue): number | undefined {
+function parsePort(address: RuleValue): number | undefined {
   return typeof address === 'string' ? Number(address.slice(address.lastIndexOf(':') + 1)) : undefined
 }

@@ -4,7 +4,7 @@ import { splitNamespacedName, type Message } from '../../core/index.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
 import type { EventFields } from '../../rules/index.ts'
 import type { RuleMap, RuleValue } from '../../values/index.ts'
-import { userProperties } from './packet-properties.ts'
+import { toUserProperties } from './packet-properties.ts'
 
 /** State of the publisher while it is connected. */
 export interface PublisherFacts {
@@ -16,8 +16,8 @@ export interface PublisherFacts {
 
 export interface MessageColumnsContext {
   readonly nodeName: string
-  publisher(clientId: string): PublisherFacts | undefined
-  nextMessageId(): string
+  findPublisher(clientId: string): PublisherFacts | undefined
+  createMessageId(): string
 }
 
 const names = [
@@ -40,11 +40,11 @@ export class MessageColumns implements EventFields {
     this.#context = context
   }
 
-  columnNames(): readonly string[] {
+  listColumnNames(): readonly string[] {
     return names
   }
 
-  column(name: string): RuleValue {
+  readColumn(name: string): RuleValue {
     const message = this.#message
     switch (name) {
       case 'payload':
@@ -66,54 +66,58 @@ export class MessageColumns implements EventFields {
       case 'node':
         return this.#context.nodeName
       case 'client_attrs':
-        return attributesOf(message.publisher)
+        return toClientAttributes(message.publisher)
       case 'id':
-        return (this.#id ??= this.#context.nextMessageId())
+        return (this.#id ??= this.#context.createMessageId())
       case 'pub_props':
-        return publishProperties(message.properties)
+        return toPublishProperties(message.properties)
       default:
-        return this.#publisherColumn(name)
+        return this.#readPublisherColumn(name)
     }
   }
 
-  #publisherColumn(name: string): RuleValue {
+  #readPublisherColumn(name: string): RuleValue {
     switch (name) {
       case 'username':
-        return this.#facts()?.username
+        return this.#findPublisher()?.username
       case 'peerhost':
-        return this.#facts()?.peerAddress
+        return this.#findPublisher()?.peerAddress
       case 'peername':
-        return peerName(this.#facts())
+        return formatPeerName(this.#findPublisher())
       case 'headers':
-        return { protocol: 'mqtt', proto_ver: this.#facts()?.version, peerhost: this.#facts()?.peerAddress }
+        return {
+          protocol: 'mqtt',
+          proto_ver: this.#findPublisher()?.version,
+          peerhost: this.#findPublisher()?.peerAddress,
+        }
       default:
         return undefined
     }
   }
 
-  #facts(): PublisherFacts | undefined {
+  #findPublisher(): PublisherFacts | undefined {
     if (!this.#isPublisherKnown) {
       this.#isPublisherKnown = true
-      this.#publisher = this.#context.publisher(this.#message.publisher)
+      this.#publisher = this.#context.findPublisher(this.#message.publisher)
     }
     return this.#publisher
   }
 }
 
 /** A client of a namespace has the namespace as the attribute `tns`. `session`: the name of its session. */
-export function attributesOf(session: string): RuleMap {
+export function toClientAttributes(session: string): RuleMap {
   const { namespace } = splitNamespacedName(session)
   return namespace === undefined ? noAttributes : { tns: namespace }
 }
 
-function peerName(facts: PublisherFacts | undefined): string | undefined {
+function formatPeerName(facts: PublisherFacts | undefined): string | undefined {
   if (facts === undefined) return undefined
   const { peerAddress, peerPort } = facts
   return `${peerAddress.includes(':') ? `[${peerAddress}]` : peerAddress}:${peerPort ?? 0}`
 }
 
 /** Properties by the names of EMQX. */
-export function publishProperties(properties: MessageProperties | undefined): RuleMap {
+export function toPublishProperties(properties: MessageProperties | undefined): RuleMap {
   if (properties === undefined) return noAttributes
   const { payloadFormatIndicator, messageExpiryIntervalSeconds, contentType, responseTopic, correlationData } =
     properties
@@ -123,6 +127,6 @@ export function publishProperties(properties: MessageProperties | undefined): Ru
     'Content-Type': contentType,
     'Response-Topic': responseTopic,
     'Correlation-Data': correlationData === undefined ? undefined : Buffer.from(correlationData),
-    ...userProperties(properties.userProperties),
+    ...toUserProperties(properties.userProperties),
   }
 }

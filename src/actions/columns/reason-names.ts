@@ -12,7 +12,7 @@ const byCode: ReadonlyMap<ReasonCode, string> = new Map(
 )
 
 /** Returns the name of a reason code: `not_authorized`. */
-export function reasonName(code: ReasonCode): string {
+export function toReasonName(code: ReasonCode): string {
   if (code === reasonCodes.badUserNameOrPassword) return 'bad_username_or_password'
   return byCode.get(code) ?? `0x${code.toString(16)}`
 }
@@ -39,6 +39,6 @@ const dropReasons: Readonly<Record<DropReasonOfRules, string>> = {
 }
 
 /** Returns the value of the column `reason` of dropped messages and deliveries. */
-export function dropReasonName(reason: DropReasonOfRules): string {
+export function toDropReasonName(reason: DropReasonOfRules): string {
   return dropReasons[reason]
 }

@@ -7,9 +7,9 @@
 import {
   isSourceClient,
   isSourceTopic,
-  namespaceOfTopic,
-  namespaceTopics,
-  scopedName,
+  parseTopicNamespace,
+  toNamespacePrefix,
+  toScopedName,
   splitNamespacedName,
   splitScopedName,
   splitSourceTopic,
@@ -17,7 +17,7 @@ import {
   type RulePublication,
   type RuleTrigger,
 } from '../../core/index.ts'
-import { bareFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
+import { removeFilterPrefix, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { EventFields, HostFunctions } from '../../rules/index.ts'
 import type { RuleValue } from '../../values/index.ts'
 
@@ -25,36 +25,36 @@ const sourceFilter = /^(\$bridges\/[^/]+)(.*)$/s
 const delay = /^\$delayed\/\d+\//
 
 /** Returns the filter in the match plan. Undefined: the filter would be too long, so that no topic matches it. */
-export function filterWithin(namespace: string, filter: TopicFilter): TopicFilter | undefined {
+export function addFilterNamespace(namespace: string, filter: TopicFilter): TopicFilter | undefined {
   const [, source, rest = ''] = sourceFilter.exec(filter) ?? []
-  const within = source === undefined ? namespaceTopics(namespace) + filter : scopedName(namespace, source) + rest
+  const within = source === undefined ? toNamespacePrefix(namespace) + filter : toScopedName(namespace, source) + rest
   return parseTopicFilter(within)
 }
 
 /** Returns the publication in the namespace. */
-export function publicationWithin(namespace: string, publication: RulePublication): RulePublication {
+export function addPublicationNamespace(namespace: string, publication: RulePublication): RulePublication {
   const { topic } = publication
   const [delayed = ''] = delay.exec(topic) ?? []
-  return { ...publication, topic: delayed + namespaceTopics(namespace) + topic.slice(delayed.length) }
+  return { ...publication, topic: delayed + toNamespacePrefix(namespace) + topic.slice(delayed.length) }
 }
 
 /**
  * Returns the namespace that a trigger belongs to; undefined: none. It is that of the client, or for a dropped message, of its publisher. The topic of
  * the message does not count: a client chooses it, and its message may be dropped because it must not publish there.
  */
-export function namespaceOfTrigger(trigger: RuleTrigger): string | undefined {
+export function findTriggerNamespace(trigger: RuleTrigger): string | undefined {
   if ('clientId' in trigger) return splitNamespacedName(trigger.clientId).namespace
-  return trigger.kind === 'message-dropped' ? namespaceOfPublisher(trigger.message) : undefined
+  return trigger.kind === 'message-dropped' ? findPublisherNamespace(trigger.message) : undefined
 }
 
 /** Only the client of a source, which a client cannot be, publishes in the name of the source. */
-function namespaceOfPublisher({ publisher, topic }: Message): string | undefined {
-  return isSourceClient(publisher) ? namespaceOf(topic.name) : splitNamespacedName(publisher).namespace
+function findPublisherNamespace({ publisher, topic }: Message): string | undefined {
+  return isSourceClient(publisher) ? findTopicNamespace(topic.name) : splitNamespacedName(publisher).namespace
 }
 
 /** Returns the namespace of the topic of a message, or of its source; undefined: none. */
-export function namespaceOf(topic: string): string | undefined {
-  if (!isSourceTopic(topic)) return namespaceOfTopic(topic)
+export function findTopicNamespace(topic: string): string | undefined {
+  if (!isSourceTopic(topic)) return parseTopicNamespace(topic)
   const from = splitSourceTopic(topic)
   return from === undefined ? undefined : splitScopedName(from.source).namespace
 }
@@ -71,35 +71,35 @@ export class ColumnsWithin implements EventFields {
     this.#namespace = namespace
   }
 
-  columnNames(): readonly string[] {
-    return this.#columns.columnNames()
+  listColumnNames(): readonly string[] {
+    return this.#columns.listColumnNames()
   }
 
-  column(name: string): RuleValue {
-    const value = this.#columns.column(name)
+  readColumn(name: string): RuleValue {
+    const value = this.#columns.readColumn(name)
     if (typeof value !== 'string') return value
-    if (name === 'topic' || name === 'mountpoint') return this.#topic(value)
-    const end = scopedName(this.#namespace, '')
+    if (name === 'topic' || name === 'mountpoint') return this.#removeNamespace(value)
+    const end = toScopedName(this.#namespace, '')
     return name === 'event' && value.endsWith(end) ? value.slice(0, -end.length) : value
   }
 
   /** Removes the namespace from a topic, or from a filter that may begin with `$share/group/`. */
-  #topic(text: string): string {
+  #removeNamespace(text: string): string {
     const filter = text.startsWith('$queue/') ? parseTopicFilter(text) : undefined
-    const bare = bareFilter(filter ?? (text as TopicFilter))
-    const prefix = namespaceTopics(this.#namespace)
+    const bare = removeFilterPrefix(filter ?? (text as TopicFilter))
+    const prefix = toNamespacePrefix(this.#namespace)
     if (!bare.startsWith(prefix)) return text
     return text.slice(0, text.length - bare.length) + bare.slice(prefix.length)
   }
 }
 
 /** Returns the functions of the host for rules of a namespace: stored values are separate, and there are no environment variables. */
-export function hostWithin(host: HostFunctions, namespace: string): HostFunctions {
-  const scoped = (key: string): string => scopedName(namespace, key)
+export function createNamespaceHost(host: HostFunctions, namespace: string): HostFunctions {
+  const toScopedKey = (key: string): string => toScopedName(namespace, key)
   // Limits of the host may change, so they are not copied.
   return Object.assign(Object.create(host) as HostFunctions, {
-    environmentVariable: () => undefined,
-    storedValue: (area, key) => host.storedValue(area, scoped(key)),
-    storeValue: (area, key, value) => host.storeValue(area, scoped(key), value),
+    readEnvironmentVariable: () => undefined,
+    readStoredValue: (area, key) => host.readStoredValue(area, toScopedKey(key)),
+    storeValue: (area, key, value) => host.storeValue(area, toScopedKey(key), value),
   } satisfies Partial<HostFunctions>)
 }

@@ -5,7 +5,7 @@ import type { CompiledRule } from '../../rules/index.ts'
 import { eventOfTrigger } from './trigger-columns.ts'
 
 /** Returns the enabled rules by their triggers. A rule that names an event twice runs once. */
-export function rulesByTrigger<Rule extends { readonly compiled: Pick<CompiledRule, 'events'> }>(
+export function groupRulesByTrigger<Rule extends { readonly compiled: Pick<CompiledRule, 'events'> }>(
   enabled: readonly string[],
   rules: ReadonlyMap<string, Rule>,
 ): ReadonlyMap<RuleTriggerKind, readonly Rule[]> {

@@ -4,13 +4,13 @@ import { splitSourceTopic, type Message } from '../../core/index.ts'
 import { columnsOfServices, type EventFields } from '../../rules/index.ts'
 import type { RuleMap, RuleValue } from '../../values/index.ts'
 import { sourceProperties } from '../../sinks/index.ts'
-import { publishProperties } from './message-columns.ts'
+import { toPublishProperties } from './message-columns.ts'
 
 export interface SourceColumnsContext {
   readonly nodeName: string
   /** Address of the service of the source. */
-  serverOf(source: string): string | undefined
-  nextMessageId(): string
+  findServer(source: string): string | undefined
+  createMessageId(): string
 }
 
 const mqttNames = [
@@ -31,7 +31,7 @@ const topicProperties: ReadonlyMap<string, string> = new Map([
 const numbers = new Set(['partition', 'offset', 'ts', 'sequence', 'deliveries', 'delivery_mode', 'priority'])
 
 /** Returns the columns of a message; undefined: the message is not of a source. */
-export function sourceColumns(message: Message, context: SourceColumnsContext): EventFields | undefined {
+export function createSourceColumns(message: Message, context: SourceColumnsContext): EventFields | undefined {
   const from = splitSourceTopic(message.topic.name)
   return from === undefined ? undefined : new SourceColumns(message, from, context)
 }
@@ -57,11 +57,11 @@ class SourceColumns implements EventFields {
     this.#context = context
   }
 
-  columnNames(): readonly string[] {
+  listColumnNames(): readonly string[] {
     return namesByType.get(this.#type) ?? mqttNames
   }
 
-  column(name: string): RuleValue {
+  readColumn(name: string): RuleValue {
     const message = this.#message
     switch (name) {
       case 'event':
@@ -69,26 +69,26 @@ class SourceColumns implements EventFields {
       case 'node':
         return this.#context.nodeName
       case 'topic':
-        return this.#topicColumn()
+        return this.#readTopicColumn()
       case 'timestamp':
       case 'message_received_at':
         return Math.floor(message.publishedAtMs)
       case 'id':
-        return (this.#id ??= this.#context.nextMessageId())
+        return (this.#id ??= this.#context.createMessageId())
       case 'server':
-        return this.#context.serverOf(this.#source)
+        return this.#context.findServer(this.#source)
       default:
-        return namesByType.has(this.#type) ? serviceColumn(message, name) : messageColumn(message, name)
+        return namesByType.has(this.#type) ? readServiceColumn(message, name) : readMessageColumn(message, name)
     }
   }
 
-  #topicColumn(): RuleValue {
+  #readTopicColumn(): RuleValue {
     const property = topicProperties.get(this.#type)
-    return property === undefined ? this.#topic : serviceColumn(this.#message, property)
+    return property === undefined ? this.#topic : readServiceColumn(this.#message, property)
   }
 }
 
-function messageColumn(message: Message, name: string): RuleValue {
+function readMessageColumn(message: Message, name: string): RuleValue {
   switch (name) {
     case 'payload':
       // The chunk is used again.
@@ -100,36 +100,36 @@ function messageColumn(message: Message, name: string): RuleValue {
     case 'dup':
       return message.isRepeat
     case 'pub_props':
-      return publishProperties(message.properties)
+      return toPublishProperties(message.properties)
     default:
       return undefined
   }
 }
 
-function serviceColumn(message: Message, name: string): RuleValue {
+function readServiceColumn(message: Message, name: string): RuleValue {
   const pairs = message.properties?.userProperties ?? []
-  const valueOf = (property: string): string | undefined => pairs.find(([known]) => known === property)?.[1]
+  const findProperty = (property: string): string | undefined => pairs.find(([known]) => known === property)?.[1]
   const { key, keyBytes, header } = sourceProperties
   switch (name) {
     case 'value':
     case 'payload':
       return Buffer.from(message.payload())
     case key: {
-      const bytes = valueOf(keyBytes)
-      return bytes === undefined ? valueOf(key) : Buffer.from(bytes, 'base64')
+      const bytes = findProperty(keyBytes)
+      return bytes === undefined ? findProperty(key) : Buffer.from(bytes, 'base64')
     }
     case 'headers':
-      return headersIn(pairs, header)
+      return selectHeaders(pairs, header)
     case 'redelivered':
-      return valueOf(name) === 'true'
+      return findProperty(name) === 'true'
     default: {
-      const text = valueOf(name)
+      const text = findProperty(name)
       return text !== undefined && numbers.has(name) ? Number(text) : text
     }
   }
 }
 
-function headersIn(pairs: readonly (readonly [string, string])[], prefix: string): RuleMap {
+function selectHeaders(pairs: readonly (readonly [string, string])[], prefix: string): RuleMap {
   const headers = pairs.filter(([name]) => name.startsWith(prefix))
   return Object.fromEntries(headers.map(([name, value]) => [name.slice(prefix.length), value]))
 }

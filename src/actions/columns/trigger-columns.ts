@@ -1,7 +1,7 @@
 // Converts triggers of the core to the columns of events that rules read. A column is computed when it is read.
 
 import {
-  namespaceTopics,
+  toNamespacePrefix,
   splitNamespacedName,
   type AlarmTrigger,
   type AuthenticationTrigger,
@@ -18,13 +18,13 @@ import {
 import { reasonCodes, type ReasonCode, type TopicFilter, writeFilter } from '../../protocol/index.ts'
 import type { EventFields, EventName } from '../../rules/index.ts'
 import type { RuleValue } from '../../values/index.ts'
-import { attributesOf, MessageColumns, type MessageColumnsContext } from './message-columns.ts'
-import { dropReasonName, reasonName } from './reason-names.ts'
-import { connectProperties, otherProperties } from './packet-properties.ts'
+import { toClientAttributes, MessageColumns, type MessageColumnsContext } from './message-columns.ts'
+import { toDropReasonName, toReasonName } from './reason-names.ts'
+import { toConnectProperties, toOtherProperties } from './packet-properties.ts'
 
 export interface TriggerColumnsContext extends MessageColumnsContext {
   /** Returns the source of a decision, by the names of the column `authz_source`. */
-  authorizationSource(trigger: AuthorizationTrigger): string
+  findAuthorizationSource(trigger: AuthorizationTrigger): string
 }
 
 export const eventOfTrigger: Readonly<Record<RuleTriggerKind, EventName>> = {
@@ -46,7 +46,7 @@ export const eventOfTrigger: Readonly<Record<RuleTriggerKind, EventName>> = {
 type Columns<T> = Readonly<Record<string, (trigger: T, context: TriggerColumnsContext) => RuleValue>>
 
 /** Returns the columns of a trigger. They use the context when they are read. */
-export function triggerColumns(trigger: RuleTrigger, context: TriggerColumnsContext): EventFields {
+export function createTriggerColumns(trigger: RuleTrigger, context: TriggerColumnsContext): EventFields {
   switch (trigger.kind) {
     case 'client-connected':
       return new TriggerColumns(trigger, connectedColumns, context)
@@ -95,83 +95,83 @@ class TriggerColumns<T extends RuleTrigger> implements EventFields {
     this.#message = message
   }
 
-  columnNames(): readonly string[] {
+  listColumnNames(): readonly string[] {
     const own = ['event', 'timestamp', 'node', ...Object.keys(this.#columns)]
-    return this.#message === undefined ? own : [...new Set([...own, ...this.#message.columnNames()])]
+    return this.#message === undefined ? own : [...new Set([...own, ...this.#message.listColumnNames()])]
   }
 
-  column(name: string): RuleValue {
+  readColumn(name: string): RuleValue {
     if (name === 'event') return this.event
     if (name === 'timestamp') return Math.floor(this.#trigger.atMs)
     if (name === 'node') return this.#context.nodeName
     if (Object.hasOwn(this.#columns, name)) return this.#columns[name]?.(this.#trigger, this.#context)
-    return this.#message?.column(name)
+    return this.#message?.readColumn(name)
   }
 }
 
-function address(host: string, port: number | undefined): string {
+function formatAddress(host: string, port: number | undefined): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port ?? 0}`
 }
 
-function peerName({ peerAddress, peerPort }: Connection): string {
-  return address(peerAddress, peerPort)
+function formatPeerName({ peerAddress, peerPort }: Connection): string {
+  return formatAddress(peerAddress, peerPort)
 }
 
-function listenerAddress({ listener }: Connection): string {
+function formatListenerAddress({ listener }: Connection): string {
   const host = 'host' in listener && typeof listener.host === 'string' ? listener.host : ''
-  return address(host, listener.port)
+  return formatAddress(host, listener.port)
 }
 
 /** Returns the protocol name as in lists of clients, except for MQTT 3.1, which has the name of its CONNECT packet. */
-export function protocolNameOf({ listener, version }: Connection): string {
+export function findProtocolName({ listener, version }: Connection): string {
   return listener.gateway?.name ?? (version === 3 ? 'MQIsdp' : 'MQTT')
 }
 
 /** Returns the version of MQTT, or of the gateway's protocol. */
-export function protocolVersionOf({ listener, gatewayClient, version }: Connection): number {
+export function findProtocolVersion({ listener, gatewayClient, version }: Connection): number {
   return gatewayClient?.protocolVersion ?? listener.gateway?.version ?? version
 }
 
 const client = {
   clientid: ({ clientId }) => splitNamespacedName(clientId).name,
   username: ({ username }) => username,
-  client_attrs: ({ clientId }) => attributesOf(clientId),
+  client_attrs: ({ clientId }) => toClientAttributes(clientId),
 } satisfies Columns<{ readonly clientId: string; readonly username: string | undefined }>
 
 const connectedColumns: Columns<ConnectTrigger> = {
   ...client,
   mountpoint: ({ connection }) => connection.mountpoint,
-  peername: ({ connection }) => peerName(connection),
-  sockname: ({ connection }) => listenerAddress(connection),
-  proto_name: ({ connection }) => protocolNameOf(connection),
-  proto_ver: ({ connection }) => protocolVersionOf(connection),
+  peername: ({ connection }) => formatPeerName(connection),
+  sockname: ({ connection }) => formatListenerAddress(connection),
+  proto_name: ({ connection }) => findProtocolName(connection),
+  proto_ver: ({ connection }) => findProtocolVersion(connection),
   keepalive: ({ keepAliveSeconds }) => keepAliveSeconds,
   clean_start: ({ connect }) => connect?.cleanStart,
-  expiry_interval: ({ expirySeconds }) => secondsOf(expirySeconds),
+  expiry_interval: ({ expirySeconds }) => toExpirySeconds(expirySeconds),
   is_bridge: ({ connect }) => connect?.isBridge ?? false,
   connected_at: ({ atMs, reason }) => (reason === reasonCodes.success ? Math.floor(atMs) : undefined),
-  conn_props: ({ connect }) => connectProperties(connect?.properties),
+  conn_props: ({ connect }) => toConnectProperties(connect?.properties),
 }
 
 /** The largest session expiry of MQTT 5.0 means no expiry. */
 const neverSeconds = 0xffff_ffff
 
-function secondsOf(seconds: number | undefined): number | undefined {
+function toExpirySeconds(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.min(seconds, neverSeconds)
 }
 
 const connackColumns: Columns<ConnectTrigger> = {
   ...connectedColumns,
-  reason_code: ({ reason }) => reasonName(reason),
+  reason_code: ({ reason }) => toReasonName(reason),
 }
 
 const disconnectedColumns: Columns<DisconnectTrigger> = {
   ...client,
-  reason: (trigger) => disconnectReason(trigger),
-  peername: ({ connection }) => peerName(connection),
-  sockname: ({ connection }) => listenerAddress(connection),
+  reason: (trigger) => toDisconnectReason(trigger),
+  peername: ({ connection }) => formatPeerName(connection),
+  sockname: ({ connection }) => formatListenerAddress(connection),
   disconnected_at: ({ atMs }) => Math.floor(atMs),
-  disconn_props: ({ properties }) => otherProperties(properties),
+  disconn_props: ({ properties }) => toOtherProperties(properties),
 }
 
 const disconnectReasons: ReadonlyMap<ReasonCode, string> = new Map<ReasonCode, string>([
@@ -182,16 +182,16 @@ const disconnectReasons: ReadonlyMap<ReasonCode, string> = new Map<ReasonCode, s
   [reasonCodes.administrativeAction, 'kicked'],
 ])
 
-function disconnectReason({ cause, reason }: DisconnectTrigger): string {
+function toDisconnectReason({ cause, reason }: DisconnectTrigger): string {
   if (cause === 'discarded') return 'discarded'
   if (cause === 'lost') return 'tcp_closed'
-  return disconnectReasons.get(reason) ?? reasonName(reason)
+  return disconnectReasons.get(reason) ?? toReasonName(reason)
 }
 
 const authenticationColumns: Columns<AuthenticationTrigger> = {
   ...client,
-  peername: ({ connection }) => peerName(connection),
-  reason_code: ({ reason }) => reasonName(reason),
+  peername: ({ connection }) => formatPeerName(connection),
+  reason_code: ({ reason }) => toReasonName(reason),
   is_superuser: ({ identity }) => identity?.isSuperuser ?? false,
   is_anonymous: ({ identity }) => identity?.authenticatedBy === 'anonymous',
 }
@@ -199,10 +199,10 @@ const authenticationColumns: Columns<AuthenticationTrigger> = {
 const authorizationColumns: Columns<AuthorizationTrigger> = {
   ...client,
   peerhost: ({ connection }) => connection?.peerAddress,
-  topic: ({ topic, clientId }) => namespaceTopics(splitNamespacedName(clientId).namespace) + topic,
+  topic: ({ topic, clientId }) => toNamespacePrefix(splitNamespacedName(clientId).namespace) + topic,
   action: ({ action }) => action,
   result: ({ isAllowed }) => (isAllowed ? 'allow' : 'deny'),
-  authz_source: (trigger, context) => context.authorizationSource(trigger),
+  authz_source: (trigger, context) => context.findAuthorizationSource(trigger),
 }
 
 const subscriptionColumns = {
@@ -214,33 +214,33 @@ const subscriptionColumns = {
 
 const subscribedColumns: Columns<SubscriptionTrigger> = {
   ...subscriptionColumns,
-  sub_props: ({ properties }) => otherProperties(properties),
+  sub_props: ({ properties }) => toOtherProperties(properties),
 }
 
 const unsubscribedColumns: Columns<SubscriptionTrigger> = {
   ...subscriptionColumns,
-  unsub_props: ({ properties }) => otherProperties(properties),
+  unsub_props: ({ properties }) => toOtherProperties(properties),
 }
 
 const deliveryColumns: Columns<DeliveryTrigger> = {
   ...client,
   from_clientid: ({ message }) => splitNamespacedName(message.publisher).name,
-  from_username: ({ message }, context) => context.publisher(message.publisher)?.username,
+  from_username: ({ message }, context) => context.findPublisher(message.publisher)?.username,
   qos: ({ qos }) => qos,
   flags: ({ message, retain }) => ({ retain, dup: message.isRepeat }),
 }
 
 const ackedColumns: Columns<DeliveryTrigger> = {
   ...deliveryColumns,
-  puback_props: ({ properties }) => otherProperties(properties),
+  puback_props: ({ properties }) => toOtherProperties(properties),
 }
 
 const droppedDeliveryColumns: Columns<DeliveryTrigger> = {
   ...deliveryColumns,
-  reason: ({ reason }) => (reason === undefined ? undefined : dropReasonName(reason)),
+  reason: ({ reason }) => (reason === undefined ? undefined : toDropReasonName(reason)),
 }
 
-const droppedColumns: Columns<MessageDroppedTrigger> = { reason: ({ reason }) => dropReasonName(reason) }
+const droppedColumns: Columns<MessageDroppedTrigger> = { reason: ({ reason }) => toDropReasonName(reason) }
 
 const activatedColumns: Columns<AlarmTrigger> = {
   name: ({ name }) => name,

@@ -32,16 +32,16 @@ export interface ActionDeliveryDependencies extends DeliveryStateDependencies {
   random(): number
   after(delayMs: number, work: () => void): { cancel(): void }
   /** Entries with the same key are sent one after the other; undefined: an entry waits for no other. */
-  keyOf(entry: ActionEntry): string | undefined
+  findOrderKey(entry: ActionEntry): string | undefined
   readonly queue: Pick<ActionQueueClientOptions, 'clientId' | 'userProperties' | 'open' | 'later'>
   /** Returns the entry as it is sent; `why`: it cannot be sent, and becomes a dead letter. Absent: as it is stored. */
   prepare?(entry: ActionEntry): ActionEntry | { readonly why: string }
   /** Stores a dead letter; false: it could not be stored and must be stored later. `isDiscarded`: an administrator has discarded the entry. */
   storeDeadLetter(entry: ActionEntry, why: string, isDiscarded: boolean): Promise<boolean>
   /** Reports the final outcome of an entry, for the statistics of its rule. */
-  noteOutcome(entry: ActionEntry, isDone: boolean, why: string): void
+  recordOutcome(entry: ActionEntry, isDone: boolean, why: string): void
   /** Called when the action queue was opened for the first time. */
-  noteReady(): void
+  onReady(): void
 }
 
 /** The action queue delivers this many times the entries that the service may have at one time, so that the next batch is complete. */
@@ -77,9 +77,9 @@ export class ActionDelivery {
       after: (delayMs, work) => dependencies.after(delayMs, work),
       isBusy: () => this.#entries.inflight > 0,
       isIdle: () => this.#isIdle(),
-      noteReached: () => this.#noteReached(),
-      noteProblem: (why) => this.#state.setFailed(why),
-      noteSilence: (silentMs) => this.#state.setSilent(silentMs),
+      onReached: () => this.#handleReached(),
+      onProblem: (why) => this.#state.setFailed(why),
+      onSilence: (silentMs) => this.#state.setSilent(silentMs),
     })
     this.#backoff = new Backoff(settings.retryIntervalMs, () => dependencies.random())
     const wanted = Math.max(settings.inflightWindow, settings.batchSize) * lookaheadFactor
@@ -90,9 +90,9 @@ export class ActionDelivery {
       after: (delayMs: number, work: () => void) => dependencies.after(delayMs, work),
     }
     this.#client = new ActionQueueClient(options, {
-      noteOpened: () => this.#handleOpened(),
-      noteEntry: (entry) => this.#add(entry),
-      noteClosed: () => this.#clear(),
+      onOpened: () => this.#handleOpened(),
+      onEntry: (entry) => this.#add(entry),
+      onClosed: () => this.#clear(),
     })
   }
 
@@ -180,8 +180,8 @@ export class ActionDelivery {
   }
 
   /** Returns the oldest entries without a final outcome. */
-  oldestEntries(maxEntries: number): readonly QueuedEntry[] {
-    return this.#entries.oldest(maxEntries)
+  listOldestEntries(maxEntries: number): readonly QueuedEntry[] {
+    return this.#entries.listOldest(maxEntries)
   }
 
   /**
@@ -199,7 +199,7 @@ export class ActionDelivery {
     this.#clear()
     if (this.#wasReady) return
     this.#wasReady = true
-    this.#dependencies.noteReady()
+    this.#dependencies.onReady()
   }
 
   #clear(): void {
@@ -210,7 +210,7 @@ export class ActionDelivery {
   #add(entry: DeliveredEntry): void {
     const prepared = this.#dependencies.prepare?.(entry) ?? entry
     const isRefused = 'why' in prepared
-    const key = this.#dependencies.keyOf(entry)
+    const key = this.#dependencies.findOrderKey(entry)
     const attempted = this.#entries.create(entry, isRefused ? entry : prepared, key)
     if (isRefused) return this.#refuseForGood(attempted, prepared.why)
     this.#entries.waiting.add(attempted)
@@ -222,7 +222,7 @@ export class ActionDelivery {
     while (this.#canSend()) {
       const { batchSize, onePerKey } = this.#settings
       const batch = this.#entries.waiting.take(Math.min(batchSize, this.#freeWindow()), onePerKey)
-      this.#watch.noteRequest()
+      this.#watch.recordRequest()
       this.#send(batch)
     }
   }
@@ -291,8 +291,8 @@ export class ActionDelivery {
     let failure: string | undefined
     for (const [index, attempted] of batch.entries()) {
       const outcome = outcomes[index] ?? { outcome: 'retry', why: 'the sink returned no outcome' }
-      if (outcome.outcome === 'done') this.#noteDone(attempted)
-      else if (outcome.outcome === 'refused') this.#noteRefused(attempted, outcome.why)
+      if (outcome.outcome === 'done') this.#handleDone(attempted)
+      else if (outcome.outcome === 'refused') this.#handleRefusal(attempted, outcome.why)
       else {
         failure ??= outcome.why
         if (attempted.isDiscarded) this.#storeDeadLetter(attempted, attempted.why)
@@ -304,18 +304,18 @@ export class ActionDelivery {
       this.#entries.waiting.putBack(again)
     }
     if (!isCurrentSink) return
-    if (failure === undefined) return this.#noteReached()
-    this.#noteFailure(failure)
+    if (failure === undefined) return this.#handleReached()
+    this.#handleConnectionFailure(failure)
   }
 
-  #noteDone({ entry }: AttemptedEntry): void {
+  #handleDone({ entry }: AttemptedEntry): void {
     this.counters.success++
     this.#client.acknowledge(entry)
-    this.#dependencies.noteOutcome(entry, true, '')
+    this.#dependencies.recordOutcome(entry, true, '')
   }
 
-  #noteRefused(attempted: AttemptedEntry, why: string): void {
-    this.#state.noteError(why)
+  #handleRefusal(attempted: AttemptedEntry, why: string): void {
+    this.#state.recordError(why)
     attempted.refusals++
     attempted.why = why
     if (attempted.refusals > this.#settings.maxRetries) return this.#storeDeadLetter(attempted, why)
@@ -325,7 +325,7 @@ export class ActionDelivery {
 
   /** The entry cannot be sent, so it is not tried again. */
   #refuseForGood(attempted: AttemptedEntry, why: string): void {
-    this.#state.noteError(why)
+    this.#state.recordError(why)
     markRefused(attempted, why)
     this.#storeDeadLetter(attempted, why)
   }
@@ -348,20 +348,20 @@ export class ActionDelivery {
       if (!isStored) return this.#retryLater(attempted, this.#settings.retryIntervalMs)
       this.counters.failed++
       this.#client.acknowledge(attempted.entry)
-      this.#dependencies.noteOutcome(attempted.entry, false, maskUrlSecrets(why))
+      this.#dependencies.recordOutcome(attempted.entry, false, maskUrlSecrets(why))
     }, this.#rethrow)
   }
 
-  #noteReached(): void {
+  #handleReached(): void {
     this.#watch.restartSilence()
     this.#backoff.reset()
     this.#state.setConnected()
   }
 
-  #noteFailure(why: string): void {
+  #handleConnectionFailure(why: string): void {
     this.#state.setFailed(why)
     if (this.#retryTimer !== undefined) return
-    this.#retryTimer = this.#dependencies.after(this.#backoff.nextMs(), () => {
+    this.#retryTimer = this.#dependencies.after(this.#backoff.computeNextMs(), () => {
       this.#retryTimer = undefined
       this.#sendBatches()
     })

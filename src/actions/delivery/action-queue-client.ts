@@ -36,10 +36,10 @@ export interface ActionQueueClientOptions {
 
 export interface ActionQueueCallbacks {
   /** Called when the session is open. Unacknowledged entries are then delivered again. */
-  noteOpened(): void
-  noteEntry(entry: DeliveredEntry): void
+  onOpened(): void
+  onEntry(entry: DeliveredEntry): void
   /** Called when the connection was closed. It is opened again. */
-  noteClosed(why: string): void
+  onClosed(why: string): void
 }
 
 const maxCachedTopics = 16
@@ -105,12 +105,12 @@ export class ActionQueueClient implements LinkCallbacks {
   }
 
   handlePacket(_link: PacketLink, packet: Packet): void {
-    if (packet.type === 'publish') return this.#callbacks.noteEntry(this.#entryOf(packet))
+    if (packet.type === 'publish') return this.#callbacks.onEntry(this.#toDeliveredEntry(packet))
     if (packet.type === 'connack') {
       if (packet.reasonCode !== 0)
         return this.#reopenLater(`the broker refuses the session: reason code ${packet.reasonCode}`)
       this.#isOpen = true
-      return this.#callbacks.noteOpened()
+      return this.#callbacks.onOpened()
     }
     if (packet.type === 'disconnect') this.#reopenLater('the broker ended the connection')
   }
@@ -123,7 +123,7 @@ export class ActionQueueClient implements LinkCallbacks {
     this.#reopenLater('the broker closed the connection')
   }
 
-  #entryOf({ chunk, payloadStart, frameEnd, packetId, properties }: PublishPacket): DeliveredEntry {
+  #toDeliveredEntry({ chunk, payloadStart, frameEnd, packetId, properties }: PublishPacket): DeliveredEntry {
     // The chunk belongs to the broker.
     const payload = Buffer.allocUnsafe(frameEnd - payloadStart)
     chunk.copy(payload, 0, payloadStart, frameEnd)
@@ -139,7 +139,7 @@ export class ActionQueueClient implements LinkCallbacks {
     this.#connection++
     this.#link?.destroy()
     this.#link = undefined
-    this.#callbacks.noteClosed(why)
+    this.#callbacks.onClosed(why)
     this.#reopen = this.#options.after(reopenMs, () => {
       if (!this.#isStopped) this.start()
     })

@@ -70,7 +70,7 @@ export class AttemptedEntries {
     return this.#delayed.delete(attempted)
   }
 
-  oldest(maxEntries: number): readonly AttemptedEntry[] {
+  listOldest(maxEntries: number): readonly AttemptedEntry[] {
     const all = [...[...this.#sending].flat(), ...this.#delayed, ...this.waiting.all]
     return all
       .filter(({ isDiscarded }) => !isDiscarded)
@@ -87,7 +87,7 @@ export class AttemptedEntries {
     why: string,
     maxEntries: number,
   ): { readonly count: number; readonly removed: readonly AttemptedEntry[] } {
-    const found = this.oldest(maxEntries).filter((entry) => sequence === undefined || entry.sequence === sequence)
+    const found = this.listOldest(maxEntries).filter((entry) => sequence === undefined || entry.sequence === sequence)
     const sending = new Set([...this.#sending].flat())
     const removed = found.filter((entry) => !sending.has(entry))
     this.waiting.remove(new Set(removed.filter((entry) => !this.#delayed.delete(entry))))

@@ -18,7 +18,7 @@ export class Backoff {
   }
 
   /** Returns the next pause. */
-  nextMs(): number {
+  computeNextMs(): number {
     const wholeMs = Math.min(maxBackoffMs, this.#firstMs * 2 ** Math.min(this.#failures++, 30))
     return wholeMs * (0.75 + this.#random() / 4)
   }

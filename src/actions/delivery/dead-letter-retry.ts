@@ -25,7 +25,7 @@ export type RetriedLetters = Pick<DeadLetters, 'find' | 'next' | 'delete' | 'siz
 export interface DeadLetterRetryDependencies {
   after(delayMs: number, work: () => void): { cancel(): void }
   /** Returns the number of stored dead letters, also of those that were not delivered yet. */
-  stored(): number
+  countStored(): number
   /** Stores an entry in the action queue, durably. Returns why it could not be stored; undefined: it is. */
   store(entry: ActionEntry): Promise<string | undefined>
 }
@@ -73,12 +73,12 @@ export class DeadLetterRetry {
   /** Letters that arrive later are not tried: they may be those of this job that the service refuses again. */
   async #run(): Promise<void> {
     let last = 0
-    this.#progress = { ...nothing, isRunning: true, pending: this.#dependencies.stored() }
+    this.#progress = { ...nothing, isRunning: true, pending: this.#dependencies.countStored() }
     while (this.#progress.pending > 0 && !this.#letters.isStopped) {
       const letter = this.#letters.next(last)
       if (letter === undefined) {
         // Letters that stay occupy all places, or the remaining ones were deleted.
-        if (!this.#letters.canReceive || this.#dependencies.stored() <= this.#letters.size) break
+        if (!this.#letters.canReceive || this.#dependencies.countStored() <= this.#letters.size) break
         await new Promise<void>((resolve) => void this.#dependencies.after(deliveryPauseMs, resolve))
         continue
       }

@@ -20,7 +20,7 @@ export interface DeadLetter {
 }
 
 /** Returns the stored form of an entry that became a dead letter. */
-export function deadLetterOf(entry: ActionEntry, why: string, atMs: number): ActionEntry {
+export function toDeadLetterEntry(entry: ActionEntry, why: string, atMs: number): ActionEntry {
   const { payload, attributes } = joinResult(entry)
   const text = why
     .slice(0, maxWhyLength)
@@ -50,9 +50,9 @@ export class DeadLetters {
     this.#client = new ActionQueueClient(
       { ...options, receiveMaximum: this.#maxVisible },
       {
-        noteOpened: () => this.#letters.clear(),
-        noteEntry: (entry) => this.#add(entry),
-        noteClosed: () => this.#letters.clear(),
+        onOpened: () => this.#letters.clear(),
+        onEntry: (entry) => this.#add(entry),
+        onClosed: () => this.#letters.clear(),
       },
     )
   }
@@ -94,17 +94,17 @@ export class DeadLetters {
 
   find(id: number): DeadLetter | undefined {
     const entry = this.#letters.get(id)
-    return entry === undefined ? undefined : letterOf(id, entry)
+    return entry === undefined ? undefined : toDeadLetter(id, entry)
   }
 
   /** Returns the oldest letter after the one with this ID. */
   next(afterId: number): DeadLetter | undefined {
-    for (const [id, entry] of this.#letters) if (id > afterId) return letterOf(id, entry)
+    for (const [id, entry] of this.#letters) if (id > afterId) return toDeadLetter(id, entry)
     return undefined
   }
 
   list(): readonly DeadLetter[] {
-    return [...this.#letters].map(([id, entry]) => letterOf(id, entry))
+    return [...this.#letters].map(([id, entry]) => toDeadLetter(id, entry))
   }
 
   /** Deletes all visible dead letters, or the one with this ID. Returns the number of deleted ones. */
@@ -119,7 +119,7 @@ export class DeadLetters {
   }
 }
 
-function letterOf(id: number, { payload, attributes }: DeliveredEntry): DeadLetter {
+function toDeadLetter(id: number, { payload, attributes }: DeliveredEntry): DeadLetter {
   const values = new Map(attributes)
   const own = attributes.filter(([name]) => name !== whyAttribute && name !== atAttribute)
   const entry = { payload, attributes: own }

@@ -6,7 +6,7 @@ import type { ActionState } from '../plan/rule-reports.ts'
 export interface DeliveryStateDependencies {
   nowMs(): number
   /** Called when the state has changed. `hasFailed`: the last request or check failed. */
-  noteState(state: ActionState, why: string, hasFailed: boolean): void
+  onStateChange(state: ActionState, why: string, hasFailed: boolean): void
 }
 
 export class DeliveryState {
@@ -60,7 +60,7 @@ export class DeliveryState {
   /** A request or check has failed. */
   setFailed(why: string): void {
     this.#hasFailed = true
-    this.noteError(why)
+    this.recordError(why)
     this.#set('disconnected', why)
   }
 
@@ -70,7 +70,7 @@ export class DeliveryState {
   }
 
   /** An entry was refused. */
-  noteError(why: string): void {
+  recordError(why: string): void {
     this.#lastError = maskUrlSecrets(why)
   }
 
@@ -80,6 +80,6 @@ export class DeliveryState {
     if (this.#state === 'connected' || this.#sinceMs === 0) this.#sinceMs = this.#dependencies.nowMs()
     this.#state = state
     this.#reason = why
-    this.#dependencies.noteState(state, why, this.#hasFailed)
+    this.#dependencies.onStateChange(state, why, this.#hasFailed)
   }
 }

@@ -13,7 +13,8 @@ export function writeSafely(
 ): void {
   const handleError = (error: unknown): void => {
     const [first, ...rest] = batch
-    if (first === undefined || rest.length === 0) return next([{ outcome: 'refused', why: failedText(error) }])
+    if (first === undefined || rest.length === 0)
+      return next([{ outcome: 'refused', why: describeInternalError(error) }])
     writeSafely(sink, [first], (outcomes) => writeSafely(sink, rest, (others) => next([...outcomes, ...others])))
   }
   try {
@@ -25,7 +26,7 @@ export function writeSafely(
 
 /** Passes on why the service is not available; undefined: it is available. */
 export function checkSafely(sink: Sink, next: (problem: string | undefined) => void): void {
-  const handleError = (error: unknown): void => next(failedText(error))
+  const handleError = (error: unknown): void => next(describeInternalError(error))
   try {
     sink.check().then(next, handleError)
   } catch (error) {
@@ -33,6 +34,6 @@ export function checkSafely(sink: Sink, next: (problem: string | undefined) => v
   }
 }
 
-function failedText(error: unknown): string {
+function describeInternalError(error: unknown): string {
   return `failed: internal error of the sink: ${error instanceof Error ? error.message : String(error)}`
 }

@@ -12,11 +12,11 @@ export interface ServiceWatchDependencies {
   /** Whether there is nothing to send, so that a check is the most recent result. */
   isIdle(): boolean
   /** A check has succeeded. */
-  noteReached(): void
+  onReached(): void
   /** A check has failed. */
-  noteProblem(why: string): void
+  onProblem(why: string): void
   /** The service has not responded for this time. */
-  noteSilence(silentMs: number): void
+  onSilence(silentMs: number): void
 }
 
 /** If the service has not responded for this time, its state is no longer `connected`. */
@@ -52,7 +52,7 @@ export class ServiceWatch {
   }
 
   /** A request will be sent. */
-  noteRequest(): void {
+  recordRequest(): void {
     if (!this.#dependencies.isBusy() && !this.#isChecking) this.restartSilence()
     this.#watchSilence()
   }
@@ -76,7 +76,7 @@ export class ServiceWatch {
       if (sink !== this.#sink) return
       this.#isChecking = false
       // Otherwise, a batch was sent meanwhile, and its result is more recent.
-      if (this.#dependencies.isIdle()) this.#noteResult(problem)
+      if (this.#dependencies.isIdle()) this.#reportResult(problem)
       this.#planCheck(sink)
     })
   }
@@ -88,9 +88,9 @@ export class ServiceWatch {
     this.#healthTimer = this.#dependencies.after(healthCheckIntervalMs, () => this.check())
   }
 
-  #noteResult(problem: string | undefined): void {
-    if (problem === undefined) this.#dependencies.noteReached()
-    else this.#dependencies.noteProblem(problem)
+  #reportResult(problem: string | undefined): void {
+    if (problem === undefined) this.#dependencies.onReached()
+    else this.#dependencies.onProblem(problem)
   }
 
   #watchSilence(): void {
@@ -102,7 +102,7 @@ export class ServiceWatch {
     this.#silenceTimer = undefined
     if (!this.#dependencies.isBusy() && !this.#isChecking) return
     const silentMs = this.#dependencies.nowMs() - this.#lastResponseAtMs
-    if (silentMs >= maxSilenceMs) this.#dependencies.noteSilence(maxSilenceMs)
+    if (silentMs >= maxSilenceMs) this.#dependencies.onSilence(maxSilenceMs)
     const nextMs = silentMs >= maxSilenceMs ? maxSilenceMs : maxSilenceMs - silentMs
     this.#silenceTimer = this.#dependencies.after(nextMs, () => this.#checkSilence())
   }

@@ -8,19 +8,19 @@ import type { PlanProblem } from './rule-plan.ts'
 type Named = ReadonlyMap<string, { readonly connector?: string | undefined }>
 
 /** Returns the first use across namespaces or the first exceeded limit. The text of a problem begins with the key of a setting. */
-export function problemOfNamespaces(config: GodwitConfig): PlanProblem | undefined {
+export function findNamespaceProblem(config: GodwitConfig): PlanProblem | undefined {
   const { maxRules = Infinity, maxActions = Infinity } = config.namespaces ?? {}
   const { rules } = config.ruleEngine
   return (
-    problemOfRules(config) ??
-    problemOfCount('rule_engine.rules', rules.named.keys(), { max: maxRules, setting: 'namespaces.max_rules' }) ??
-    problemOfKind('connectors', config.connectors, maxActions) ??
-    problemOfKind('actions', config.actions, maxActions) ??
-    problemOfKind('sources', config.sources, maxActions)
+    findRuleProblem(config) ??
+    findCountProblem('rule_engine.rules', rules.named.keys(), { max: maxRules, setting: 'namespaces.max_rules' }) ??
+    findKindProblem('connectors', config.connectors, maxActions) ??
+    findKindProblem('actions', config.actions, maxActions) ??
+    findKindProblem('sources', config.sources, maxActions)
   )
 }
 
-function problemOfRules({ ruleEngine }: GodwitConfig): PlanProblem | undefined {
+function findRuleProblem({ ruleEngine }: GodwitConfig): PlanProblem | undefined {
   for (const [id, { actions }] of ruleEngine.rules.named) {
     const { namespace } = splitScopedName(id)
     for (const action of withFallbacks(actions)) {
@@ -31,14 +31,14 @@ function problemOfRules({ ruleEngine }: GodwitConfig): PlanProblem | undefined {
   return undefined
 }
 
-function problemOfKind(
+function findKindProblem(
   kind: 'connectors' | 'actions' | 'sources',
   types: Readonly<Record<string, unknown>>,
   max: number,
 ): PlanProblem | undefined {
   const names: string[] = []
   for (const [type, section] of Object.entries(types)) {
-    const named = namedOf(section)
+    const named = readNamed(section)
     for (const [name, { connector }] of named) {
       names.push(name)
       if (connector !== undefined && splitScopedName(connector).namespace !== splitScopedName(name).namespace)
@@ -47,15 +47,15 @@ function problemOfKind(
         }
     }
   }
-  return problemOfCount(kind, names, { max, setting: 'namespaces.max_actions' })
+  return findCountProblem(kind, names, { max, setting: 'namespaces.max_actions' })
 }
 
-function namedOf(section: unknown): Named {
+function readNamed(section: unknown): Named {
   const isSection = typeof section === 'object' && section !== null && 'named' in section
   return isSection && section.named instanceof Map ? (section.named as Named) : new Map()
 }
 
-function problemOfCount(
+function findCountProblem(
   key: string,
   names: Iterable<string>,
   { max, setting }: { readonly max: number; readonly setting: string },
@@ -74,7 +74,7 @@ function problemOfCount(
 /** Returns whether rules, connectors, actions or sources are of the namespace. */
 export function hasRules(config: GodwitConfig, namespace: string): boolean {
   const { ruleEngine, connectors, actions, sources } = config
-  const sections = [connectors, actions, sources].flatMap((types) => Object.values(types).map(namedOf))
+  const sections = [connectors, actions, sources].flatMap((types) => Object.values(types).map(readNamed))
   const names = [ruleEngine.rules.named, ...sections].flatMap((named) => [...named.keys()])
   return names.some((name) => splitScopedName(name).namespace === namespace)
 }

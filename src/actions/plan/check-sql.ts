@@ -13,7 +13,7 @@ const maxKnownCharacters = 16_777_216
 const knownStatements = { problems: new Map<string, string | undefined>(), characters: 0 }
 
 /** Returns why SQL is invalid, with line, column and a caret. */
-export function problemOfSql(sql: string): string | undefined {
+export function findSqlProblem(sql: string): string | undefined {
   const { problems } = knownStatements
   if (problems.has(sql)) return problems.get(sql)
   const problem = checkSql(sql)

@@ -6,7 +6,7 @@ import { compileMatcher } from '../../regex/index.ts'
 import type { PlanProblem } from './rule-plan.ts'
 
 /** Returns why `rewrite`, `auto_subscribe` and `topic_metrics` are invalid. */
-export function problemOfTopics({
+export function findTopicsProblem({
   autoSubscriptions,
   countedTopics,
   core: { topicRewrites = [] },

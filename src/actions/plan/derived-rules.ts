@@ -19,16 +19,16 @@ export interface Resource {
 }
 
 /** Returns all derived rules and actions. A problem begins with the key of a setting. */
-export function derivedRulesOf({ webhook, nanoMqRules }: GodwitConfig): DerivedRules | PlanProblem {
+export function deriveRules({ webhook, nanoMqRules }: GodwitConfig): DerivedRules | PlanProblem {
   const { sqlite } = nanoMqRules
   const path = sqlite.path === undefined ? undefined : resolve(sqlite.path)
-  const found = derivedNanoMq({ ...nanoMqRules, sqlite: { ...sqlite, path } }, { fieldsOf })
+  const found = derivedNanoMq({ ...nanoMqRules, sqlite: { ...sqlite, path } }, { findSelectedFields: listFields })
   if ('problem' in found) return found
   const ofWebhook = derivedWebhook(webhook)
   return { rules: [...ofWebhook.rules, ...found.rules], actions: [...ofWebhook.actions, ...found.actions] }
 }
 
-function fieldsOf(sql: string): ReturnType<typeof selectedNames> {
+function listFields(sql: string): ReturnType<typeof selectedNames> {
   try {
     return selectedNames(sql)
   } catch (error) {
@@ -46,39 +46,40 @@ export interface DerivedResource {
 }
 
 /** Returns derived connectors or actions as lists show them, without secrets. */
-export function derivedResources(config: GodwitConfig, kind: ResourceKind): readonly DerivedResource[] {
-  const derived = derivedRulesOf(config)
+export function listDerivedResources(config: GodwitConfig, kind: ResourceKind): readonly DerivedResource[] {
+  const derived = deriveRules(config)
   if ('problem' in derived || kind === 'sources') return []
   return derived.actions.map(({ id, type, key, connector, action }) => {
     const name = id.slice(id.indexOf(':') + 1)
     const description = `Made by ${key} of the configuration. Change it there.`
-    const own = kind === 'connectors' ? placeOf(connector) : { connector: name, parameters: textsOf(action.parameters) }
+    const own =
+      kind === 'connectors' ? selectAddress(connector) : { connector: name, parameters: selectTexts(action.parameters) }
     return { type, name, settings: { enable: true, description, ...own } }
   })
 }
 
 /** Returns the section from which a connector or an action is derived; undefined: it has its own section. */
-export function keyOfDerived(config: GodwitConfig, id: string): string | undefined {
-  const derived = derivedRulesOf(config)
+export function findDerivedKey(config: GodwitConfig, id: string): string | undefined {
+  const derived = deriveRules(config)
   return 'problem' in derived ? undefined : derived.actions.find((action) => action.id === id)?.key
 }
 
 const placeNames = ['url', 'server', 'path', 'database']
 
-function placeOf(connector: object): Readonly<Record<string, unknown>> {
+function selectAddress(connector: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(connector).flatMap(([name, value]) =>
-      placeNames.includes(name) && value !== undefined ? [[name, withoutUrlSecrets(value)]] : [],
+      placeNames.includes(name) && value !== undefined ? [[name, maskValue(value)]] : [],
     ),
   )
 }
 
-function withoutUrlSecrets(value: unknown): unknown {
+function maskValue(value: unknown): unknown {
   return typeof value === 'string' ? maskUrlSecrets(value) : value
 }
 
 /** Returns only parameters that are texts: headers may contain secrets. */
-function textsOf(parameters: object): Readonly<Record<string, unknown>> {
+function selectTexts(parameters: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     Object.entries(parameters).flatMap(([name, value]) =>
       typeof value === 'string' ? [[name, maskUrlSecrets(value)]] : [],

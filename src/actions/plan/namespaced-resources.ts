@@ -37,10 +37,10 @@ function mapFallbackName(fallback: unknown, nameOf: (name: string) => string): u
 }
 
 /** Returns why an account of a namespace must not create this item; undefined: it may. Global administrators may create all. */
-export function refusalOfFiles(type: string, settings: unknown): string | undefined {
+export function findFileProblem(type: string, settings: unknown): string | undefined {
   if (typesOfFiles.has(type))
     return `${type} writes to files of the broker: a global administrator can make it for a namespace`
-  const key = fileKeyIn(settings)
+  const key = findFileKey(settings)
   if (key === undefined) return undefined
   return `${key} names a file of the broker: a global administrator can set it for a namespace`
 }
@@ -50,11 +50,11 @@ export function isSettingOfFiles(type: string, path: readonly string[]): boolean
   return typesOfFiles.has(type) || path.some((key) => fileKey.test(key))
 }
 
-function fileKeyIn(settings: unknown): string | undefined {
+function findFileKey(settings: unknown): string | undefined {
   if (typeof settings !== 'object' || settings === null) return undefined
   for (const [key, value] of Object.entries(settings)) {
     if (fileKey.test(key) && value !== '' && value !== 'none' && value !== null) return key
-    const found = fileKeyIn(value)
+    const found = findFileKey(value)
     if (found !== undefined) return found
   }
   return undefined

@@ -15,7 +15,7 @@ const maxActions = 1_000
  */
 const checkedSettings = new WeakMap<ActionSettings | ConnectorSettings, { readonly problem: string | undefined }>()
 
-function knownProblem(
+function findKnownProblem(
   settings: ActionSettings | ConnectorSettings,
   find: () => string | undefined,
 ): string | undefined {
@@ -32,23 +32,24 @@ export function planActions(config: GodwitConfig): { readonly actions: readonly 
     const connectors: ReadonlyMap<string, ConnectorSettings> = config.connectors[type].named
     const configured: ReadonlyMap<string, ActionSettings> = config.actions[type].named
     for (const [name, connector] of connectors) {
-      const problem = knownProblem(connector, () => sinkTypes[type].problemOfConnector(connector))
+      const problem = findKnownProblem(connector, () => sinkTypes[type].findConnectorProblem(connector))
       if (problem !== undefined) return { problem: `connectors.${type}.${name}.${problem}` }
     }
     for (const [name, action] of configured) {
       const key = `actions.${type}.${name}`
       const connector = action.connector === undefined ? undefined : connectors.get(action.connector)
-      if (connector === undefined) return { problem: `${key}.connector: ${connectorProblem(type, action.connector)}` }
-      const problem = knownProblem(action, () => sinkTypes[type].problemOfAction(action, compileTemplate))
+      if (connector === undefined)
+        return { problem: `${key}.connector: ${describeConnectorProblem(type, action.connector)}` }
+      const problem = findKnownProblem(action, () => sinkTypes[type].findActionProblem(action, compileTemplate))
       if (problem !== undefined) return { problem: `${key}.${problem}` }
       actions.push({ id: `${type}:${name}`, type, action, connector: connector.enable ? connector : undefined })
     }
   }
   if (actions.length > maxActions) return { problem: `actions: there are more than ${maxActions} actions` }
-  return problemOfFallbacks(actions) ?? { actions }
+  return findFallbackProblem(actions) ?? { actions }
 }
 
-function problemOfFallbacks(actions: readonly ActionAssignment[]): PlanProblem | undefined {
+function findFallbackProblem(actions: readonly ActionAssignment[]): PlanProblem | undefined {
   const ids = new Set(actions.map(({ id }) => id))
   for (const { id, action } of actions) {
     const key = `actions.${id.replace(':', '.')}.fallback_actions`
@@ -67,7 +68,7 @@ function problemOfFallbacks(actions: readonly ActionAssignment[]): PlanProblem |
 }
 
 /** Returns why the connector of an action or source cannot be used. */
-export function connectorProblem(type: string, name: string | undefined): string {
+export function describeConnectorProblem(type: string, name: string | undefined): string {
   if (name === undefined) return `an action needs the name of a connector: configure connectors.${type}`
   return `connector not found: ${JSON.stringify(name)}; configure connectors.${type}.${name}`
 }

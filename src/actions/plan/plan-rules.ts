@@ -4,10 +4,10 @@
 import { type DerivedRules, type GodwitConfig, withFallbacks } from '../../config/index.ts'
 import { compileTemplate } from '../../rules/index.ts'
 import { sinkTypes } from '../../sinks/index.ts'
-import { problemOfNamespaces } from './check-namespaces.ts'
-import { problemOfSql } from './check-sql.ts'
-import { problemOfTopics } from './check-topics.ts'
-import { derivedRulesOf } from './derived-rules.ts'
+import { findNamespaceProblem } from './check-namespaces.ts'
+import { findSqlProblem } from './check-sql.ts'
+import { findTopicsProblem } from './check-topics.ts'
+import { deriveRules } from './derived-rules.ts'
 import { planActions } from './plan-actions.ts'
 import { planSchemas } from './plan-schemas.ts'
 import { planSources } from './plan-sources.ts'
@@ -18,17 +18,17 @@ const maxRules = 10_000
 
 /** Compiles the rules and reads the settings of actions and sources. A problem starts with the key of a setting. */
 export function planRules(config: GodwitConfig, nodeName: string): { readonly plan: RulePlan } | PlanProblem {
-  const rewrites = problemOfTopics(config)
+  const rewrites = findTopicsProblem(config)
   if (rewrites !== undefined) return rewrites
   const schemas = planSchemas(config)
   if ('problem' in schemas) return schemas
-  const namespaces = problemOfNamespaces(config)
+  const namespaces = findNamespaceProblem(config)
   if (namespaces !== undefined) return namespaces
   const actions = planActions(config)
   if ('problem' in actions) return actions
   const rules = planAllRules(config, new Set(actions.actions.map(({ id }) => id)))
   if ('problem' in rules) return rules
-  const derived = planDerived(derivedRulesOf(config))
+  const derived = planDerived(deriveRules(config))
   if ('problem' in derived) return derived
   const sources = planSources(config)
   if ('problem' in sources) return sources
@@ -56,11 +56,11 @@ function planDerived(found: DerivedRules | PlanProblem): Pick<RulePlan, 'rules' 
   const { rules, actions } = found
   for (const { type, key, connector, action } of actions) {
     const problem =
-      sinkTypes[type].problemOfConnector(connector) ?? sinkTypes[type].problemOfAction(action, compileTemplate)
+      sinkTypes[type].findConnectorProblem(connector) ?? sinkTypes[type].findActionProblem(action, compileTemplate)
     if (problem !== undefined) return { problem: `${key}.${problem}` }
   }
   for (const { key, sql } of rules) {
-    const problem = problemOfSql(sql)
+    const problem = findSqlProblem(sql)
     if (problem !== undefined) return { problem: `${key}: ${problem}` }
   }
   return {
@@ -84,7 +84,7 @@ function planAllRules(
   if (named.size > maxRules) return { problem: `rule_engine.rules: there are more than ${maxRules} rules` }
   for (const [id, rule] of named) {
     const key = `rule_engine.rules.${id}`
-    const problem = problemOfSql(rule.sql)
+    const problem = findSqlProblem(rule.sql)
     if (problem !== undefined) return { problem: `${key}.sql: ${problem}` }
     for (const action of withFallbacks(rule.actions)) {
       if (action.kind === 'action' && !actions.has(action.id))

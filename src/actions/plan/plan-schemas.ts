@@ -26,21 +26,21 @@ export function planSchemas(config: GodwitConfig): { readonly schemas: readonly 
     if (!namePattern.test(name))
       return { problem: `${key}: a name has up to 64 letters, digits, "_" and "-", and begins with a letter or digit` }
     if (type === undefined) return { problem: `${key}.type: a schema needs a type: json, avro or protobuf` }
-    const problem = problemOfSchema({ type, source })
+    const problem = findSchemaProblem({ type, source })
     if (problem !== undefined) return { problem: `${key}.source: ${problem}` }
   }
-  return { schemas: schemasOf(config) }
+  return { schemas: listSchemas(config) }
 }
 
 /** The schemas of a configuration. */
-export function schemasOf({ schemaRegistry }: GodwitConfig): readonly SchemaDefinition[] {
+export function listSchemas({ schemaRegistry }: GodwitConfig): readonly SchemaDefinition[] {
   return [...schemaRegistry.schemas.named].flatMap(([name, { type, source }]) =>
     type === undefined ? [] : [{ name, type, source }],
   )
 }
 
 /** Returns why a text is not a schema, with its position. */
-function problemOfSchema(schema: Omit<SchemaDefinition, 'name'>): string | undefined {
+function findSchemaProblem(schema: Omit<SchemaDefinition, 'name'>): string | undefined {
   const key = `${schema.type} ${schema.source}`
   if (soundSources.has(key)) return undefined
   try {

@@ -7,7 +7,7 @@ import {
   type SourceTypeName,
   sourceTypes,
 } from '../../sinks/index.ts'
-import { connectorProblem } from './plan-actions.ts'
+import { describeConnectorProblem } from './plan-actions.ts'
 import type { PlanProblem, SourceAssignment } from './rule-plan.ts'
 
 /** Reads the sources. The settings of MQTT sources are read with the bridges. */
@@ -27,12 +27,17 @@ export function planSources({
     for (const [name, source] of configured) {
       const key = `sources.${type}.${name}`
       const connector = known.get(source.connector ?? '')
-      if (connector === undefined) return { problem: `${key}.connector: ${connectorProblem(type, source.connector)}` }
-      const reason = kind.problemOfConnector(connector)
+      if (connector === undefined)
+        return { problem: `${key}.connector: ${describeConnectorProblem(type, source.connector)}` }
+      const reason = kind.findConnectorProblem(connector)
       if (reason !== undefined) return { problem: `connectors.${type}.${source.connector}.${reason}` }
-      const problem = kind.problemOfSource(source)
+      const problem = kind.findSourceProblem(source)
       if (problem !== undefined) return { problem: `${key}.${problem}` }
-      planned.push({ id: `${type}:${name}`, server: kind.serverOf(connector), service: { type, source, connector } })
+      planned.push({
+        id: `${type}:${name}`,
+        server: kind.formatServer(connector),
+        service: { type, source, connector },
+      })
     }
   }
   return { sources: planned }

@@ -89,8 +89,8 @@ async function probeSink(
   const action = actions.get(probeName)
   if (service === undefined || action === undefined) return `connector not found: ${type}:${connector}`
   const sinkType = sinkTypes[type]
-  const ofAction = kind === 'actions' ? sinkType.problemOfAction(action, compileTemplate) : undefined
-  const problem = sinkType.problemOfConnector(service) ?? ofAction
+  const ofAction = kind === 'actions' ? sinkType.findActionProblem(action, compileTemplate) : undefined
+  const problem = sinkType.findConnectorProblem(service) ?? ofAction
   if (problem !== undefined) return problem
   const sink = sinkType.open(service, action, {
     requestTimeoutMs: timeoutMs,

@@ -56,6 +56,6 @@ async function probeOther(
   if (connector === undefined) return `connector not found: ${type}:${connectorName}`
   const source = name === undefined ? undefined : knownSources.get(name)
   const problem =
-    kind.problemOfConnector(connector) ?? (source === undefined ? undefined : kind.problemOfSource(source))
+    kind.findConnectorProblem(connector) ?? (source === undefined ? undefined : kind.findSourceProblem(source))
   return problem ?? (await kind.check(connector, source, timeoutMs))
 }

@@ -17,12 +17,12 @@ import {
 } from '../../core/index.ts'
 import { RuleError } from '../../values/index.ts'
 import type { Render, ActionEntry } from '../../sinks/index.ts'
-import { attributeOfRule, depthOf, fallbackAttribute, isOfFallback } from '../results/entry-attributes.ts'
-import { publicationOf } from '../results/action-entries.ts'
+import { toRuleAttribute, readDepth, fallbackAttribute, isOfFallback } from '../results/entry-attributes.ts'
+import { toPublication } from '../results/action-entries.ts'
 import type { ActionOrder } from '../results/action-order.ts'
 import { compileRepublish, type MakePublication } from '../results/republish.ts'
-import { publicationWithin } from '../columns/rule-namespace.ts'
-import { failureText } from '../results/action-outcome.ts'
+import { addPublicationNamespace } from '../columns/rule-namespace.ts'
+import { describeFailure } from '../results/action-outcome.ts'
 import { encodeStored, readResult, type StoredResult } from '../results/stored-results.ts'
 import type { ActionInput } from '../results/action-input.ts'
 
@@ -38,13 +38,13 @@ export interface FallbackTarget {
 export interface ActionFallbacksDependencies {
   nowMs(): number
   readonly commands: { run(command: Command): Promise<CommandResult> }
-  target(action: string): FallbackTarget | undefined
+  findTarget(action: string): FallbackTarget | undefined
   /** Counts an entry that a fallback stored for that action. */
-  noteStored(action: string): void
+  countStored(action: string): void
   /** Runs `work`. The rule does not run for `work`, and no entry that `work` stores has fallbacks. */
-  asFallback(rule: string, work: () => void): void
+  runAsFallback(rule: string, work: () => void): void
   /** Called when a fallback has failed for a result of the rule. */
-  noteFailure(rule: string, why: string): void
+  onFailure(rule: string, why: string): void
 }
 
 /** `later`: the fallbacks must be tried again. */
@@ -83,14 +83,14 @@ export class ActionFallbacks {
     const result = {
       output,
       original,
-      clientId: event.column('clientid'),
-      topic: event.column('topic'),
+      clientId: event.readColumn('clientid'),
+      topic: event.readColumn('topic'),
       atMs: this.#dependencies.nowMs(),
     }
     for (const fallback of this.#fallbacks) {
-      const request = this.#requestFor(fallback, result, rule)
-      if ('failure' in request) this.#dependencies.noteFailure(rule, request.failure)
-      else this.#dependencies.asFallback(rule, () => this.#runRequest(fallback, request, { rule, actions }))
+      const request = this.#createRequest(fallback, result, rule)
+      if ('failure' in request) this.#dependencies.onFailure(rule, request.failure)
+      else this.#dependencies.runAsFallback(rule, () => this.#runRequest(fallback, request, { rule, actions }))
     }
   }
 
@@ -103,8 +103,8 @@ export class ActionFallbacks {
       request.name === 'store-in-action-queue'
         ? actions.storeInActionQueue(request.clientId, request.publication)
         : actions.publish(request)
-    if (failure !== undefined) this.#dependencies.noteFailure(rule, `fallback ${name}: ${failure}`)
-    else if (request.name === 'store-in-action-queue') this.#dependencies.noteStored(name)
+    if (failure !== undefined) this.#dependencies.onFailure(rule, `fallback ${name}: ${failure}`)
+    else if (request.name === 'store-in-action-queue') this.#dependencies.countStored(name)
   }
 
   /** Runs the fallbacks for an entry that the service has refused for good. `done`: all fallbacks have stored it durably. */
@@ -115,7 +115,7 @@ export class ActionFallbacks {
     const progress = this.#progress.get(entry) ?? { done: 0, failures: [] }
     this.#progress.set(entry, progress)
     for (const fallback of this.#fallbacks.slice(progress.done)) {
-      const outcome = await this.#runOne(fallback, result, rule, depthOf(entry))
+      const outcome = await this.#runOne(fallback, result, rule, readDepth(entry))
       if (outcome === 'later') return 'later'
       if (typeof outcome === 'object') progress.failures.push(outcome.failure)
       progress.done++
@@ -129,35 +129,36 @@ export class ActionFallbacks {
     rule: string,
     ruleDepth: number,
   ): Promise<FallbackOutcome> {
-    const made = this.#requestFor(fallback, result, rule)
+    const made = this.#createRequest(fallback, result, rule)
     if ('failure' in made) return made
     const request = made.name === 'publish' ? { ...made, ruleDepth } : made
     let pending: Promise<CommandResult> | undefined
-    // Rules for the publication of the fallback run before `asFallback` returns.
-    this.#dependencies.asFallback(rule, () => {
+    // Rules for the publication of the fallback run before `runAsFallback` returns.
+    this.#dependencies.runAsFallback(rule, () => {
       pending = this.#dependencies.commands.run(request)
     })
     const outcome = await pending
     if (outcome === undefined) return 'later'
     if (outcome.done) {
-      if (request.name === 'store-in-action-queue') this.#dependencies.noteStored(fallback.name)
+      if (request.name === 'store-in-action-queue') this.#dependencies.countStored(fallback.name)
       return 'done'
     }
-    if (outcome.why === 'quota-exceeded') return { failure: `fallback ${fallback.name}: ${failureText('too-deep')}` }
+    if (outcome.why === 'quota-exceeded')
+      return { failure: `fallback ${fallback.name}: ${describeFailure('too-deep')}` }
     return permanentFailures.includes(outcome.why) ? { failure: `fallback ${fallback.name}: ${outcome.why}` } : 'later'
   }
 
-  #requestFor(
+  #createRequest(
     { name, make }: PreparedFallback,
     result: StoredResult,
     rule: string,
   ): Request | { readonly failure: string } {
     try {
-      if (make !== undefined) return this.#publish(make(result.output, result.original))
-      const target = this.#dependencies.target(name)
+      if (make !== undefined) return this.#createPublishRequest(make(result.output, result.original))
+      const target = this.#dependencies.findTarget(name)
       return target === undefined
         ? { failure: `fallback ${name}: there is no such action` }
-        : entryRequest(target, result, rule)
+        : createEntryRequest(target, result, rule)
     } catch (error) {
       if (error instanceof RuleError || error instanceof TypeError)
         return { failure: `fallback ${name}: ${error.message}` }
@@ -165,19 +166,23 @@ export class ActionFallbacks {
     }
   }
 
-  #publish(made: RulePublication): Request {
-    const publication = this.#namespace === undefined ? made : publicationWithin(this.#namespace, made)
+  #createPublishRequest(made: RulePublication): Request {
+    const publication = this.#namespace === undefined ? made : addPublicationNamespace(this.#namespace, made)
     return { name: 'publish', ...publication, clientId: '' }
   }
 }
 
-function entryRequest({ clientId, render, form, order }: FallbackTarget, result: StoredResult, rule: string): Request {
+function createEntryRequest(
+  { clientId, render, form, order }: FallbackTarget,
+  result: StoredResult,
+  rule: string,
+): Request {
   const { payload, attributes } = render(result.output, result.atMs)
   const columns = { clientid: result.clientId, topic: result.topic }
-  const ordered = order.attributesOf({
-    column: (name) => (name === 'clientid' || name === 'topic' ? columns[name] : undefined),
+  const ordered = order.createAttributes({
+    readColumn: (name) => (name === 'clientid' || name === 'topic' ? columns[name] : undefined),
   })
-  const all = [...attributes, ...ordered, attributeOfRule(rule), fallbackAttribute]
+  const all = [...attributes, ...ordered, toRuleAttribute(rule), fallbackAttribute]
   const entry = { payload, attributes: all, result: encodeStored(result), form }
-  return { name: 'store-in-action-queue', clientId, publication: publicationOf(entry) }
+  return { name: 'store-in-action-queue', clientId, publication: toPublication(entry) }
 }

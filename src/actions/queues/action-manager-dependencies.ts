@@ -6,9 +6,9 @@ import type { EvaluateAgain } from '../results/retry-letter.ts'
 export interface ActionManagerDependencies {
   readonly broker: ActionBroker
   /** Counts a result of the rule that its service has accepted or finally refused. */
-  noteDelivered(rule: string, isDone: boolean, why: string): void
-  noteFallbackFailure(rule: string, why: string): void
+  recordDelivered(rule: string, isDone: boolean, why: string): void
+  recordFallbackFailure(rule: string, why: string): void
   readonly evaluate: EvaluateAgain
   /** Runs `work`. The rule does not run for the messages and events of `work`. */
-  withoutRule(rule: string, work: () => void): void
+  runWithoutRule(rule: string, work: () => void): void
 }

@@ -11,17 +11,17 @@ import { actionClientPrefix, actionOfClientId, type RuleActionFailure } from '..
 import { type LibraryName, messageOf, usesLibrary } from '../../sinks/index.ts'
 import type { ActionAssignment } from '../plan/rule-plan.ts'
 import type { ActionReport } from '../plan/rule-reports.ts'
-import { type ActionCounters, addCounters, newActionCounters } from '../statistics/action-counters.ts'
+import { type ActionCounters, addCounters, createActionCounters } from '../statistics/action-counters.ts'
 import { alarmOf } from './queue-names.ts'
-import { reasonForNoSink } from './running-action.ts'
-import { actionReport, type QueueSession } from './action-report.ts'
+import { explainNoSink } from './running-action.ts'
+import { createActionReport, type QueueSession } from './action-report.ts'
 import type { ActionInput, RuleSinks, StoppedRule } from '../results/action-input.ts'
 import type { ActionBroker } from '../action-broker.ts'
 import type { ActionManagerDependencies } from './action-manager-dependencies.ts'
 import { ActionStarter } from './action-starter.ts'
 import { OrphanQueues } from './orphan-queues.ts'
 import { storeResult, storeStopped } from '../results/result-store.ts'
-import { fullQueueOf, isBlocking, openSink, restartSinks, type RunningAction } from './running-action.ts'
+import { toFullQueue, isBlocking, openSink, restartSinks, type RunningAction } from './running-action.ts'
 
 const checkIntervalMs = 5_000
 const readyTimeoutMs = 10_000
@@ -44,8 +44,8 @@ export class ActionManager implements RuleSinks {
     this.#broker = dependencies.broker
     this.#starter = new ActionStarter(dependencies, {
       actions: this.#actions,
-      countersOf: (id) => this.#countersOf(id),
-      noteReady: (id) => this.#noteReady(id),
+      ensureCounters: (id) => this.#ensureCounters(id),
+      onReady: (id) => this.#handleReady(id),
     })
     this.#orphans = new OrphanQueues(dependencies.broker)
   }
@@ -72,7 +72,7 @@ export class ActionManager implements RuleSinks {
   }
 
   /** Resolves when every action can store results. */
-  whenReady(): Promise<void> {
+  waitUntilReady(): Promise<void> {
     if (this.#notReady.size === 0) return Promise.resolve()
     const late = setTimeout(() => this.#ready.resolve(), readyTimeoutMs)
     return this.#ready.promise.finally(() => clearTimeout(late))
@@ -86,7 +86,7 @@ export class ActionManager implements RuleSinks {
     }
   }
 
-  actionQueueOf(action: string): string | undefined {
+  findActionQueue(action: string): string | undefined {
     return this.#actions.get(action)?.clientId
   }
 
@@ -95,7 +95,7 @@ export class ActionManager implements RuleSinks {
     if (running === undefined) return 'no-action'
     let isStored = false
     try {
-      const failure = this.#storeIn(running, entry)
+      const failure = this.#storeResult(running, entry)
       isStored = failure === undefined
       return failure
     } finally {
@@ -104,13 +104,13 @@ export class ActionManager implements RuleSinks {
     }
   }
 
-  #storeIn(running: RunningAction, entry: ActionInput): RuleActionFailure | undefined {
+  #storeResult(running: RunningAction, entry: ActionInput): RuleActionFailure | undefined {
     const { id } = running.assignment
-    const counters = this.#countersOf(id)
+    const counters = this.#ensureCounters(id)
     counters.matched++
     let failure: RuleActionFailure | undefined
     try {
-      failure = storeResult(running, entry, this.#starter.storeContext())
+      failure = storeResult(running, entry, this.#starter.createStoreContext())
     } catch (error) {
       counters.failed++
       this.#broker.log.warn('dead letter stored', { action: id, rule: entry.rule, reason: messageOf(error) })
@@ -118,7 +118,7 @@ export class ActionManager implements RuleSinks {
     }
     if (failure === 'action-queue-full') {
       counters.droppedQueueFull++
-      running.full.noteDropped(entry.rule, fullQueueOf(running))
+      running.full.recordDropped(entry.rule, toFullQueue(running))
     } else if (failure !== undefined) counters.droppedOther++
     return failure
   }
@@ -127,35 +127,35 @@ export class ActionManager implements RuleSinks {
   storeStopped(action: string, stopped: StoppedRule): RuleActionFailure | 'no-action' | undefined {
     const running = this.#actions.get(action)
     if (running === undefined) return 'no-action'
-    const counters = this.#countersOf(action)
+    const counters = this.#ensureCounters(action)
     counters.matched++
     counters.failed++
     return storeStopped(running.deadClientId, stopped, this.#broker.nowMs())
   }
 
   /** Called once per second. */
-  noteSecond(): void {
-    for (const { meter, matched } of this.#counters.values()) meter.noteSecond(matched)
+  handleSecond(): void {
+    for (const { meter, matched } of this.#counters.values()) meter.recordSecond(matched)
     const { view } = this.#broker
     const waiting = view.waitingForActions
     if (waiting === undefined) return
     const all = [...this.#actions.values()]
-    const blocking = all.filter((running) => isBlocking(running, this.#starter.storedIn(running.clientId)))
-    const texts = blocking.map((running) => running.full.noteWaiting(waiting, fullQueueOf(running)))
-    if (texts.length > 0) this.#broker.noteWaiting(view.clientsWaitingForActions(maxNamed), texts.join('; '))
+    const blocking = all.filter((running) => isBlocking(running, this.#starter.countStored(running.clientId)))
+    const texts = blocking.map((running) => running.full.recordWaiting(waiting, toFullQueue(running)))
+    if (texts.length > 0) this.#broker.recordWaiting(view.listClientsWaitingForActions(maxNamed), texts.join('; '))
   }
 
-  reports(): readonly ActionReport[] {
+  listReports(): readonly ActionReport[] {
     const { view } = this.#broker
-    const sessionOf = (clientId: string): QueueSession | undefined => view.internalSession(clientId)
+    const findSession = (clientId: string): QueueSession | undefined => view.internalSession(clientId)
     const nowMs = this.#broker.nowMs()
     for (const [id, running] of this.#actions) this.#countDroppedLetters(id, running)
     return [...this.#actions].map(([id, running]) =>
-      actionReport(id, running, { own: this.#countersOf(id), sessionOf, nowMs }),
+      createActionReport(id, running, { own: this.#ensureCounters(id), findSession, nowMs }),
     )
   }
 
-  runningAction(action: string): RunningAction | undefined {
+  findRunningAction(action: string): RunningAction | undefined {
     return this.#actions.get(action)
   }
 
@@ -170,7 +170,7 @@ export class ActionManager implements RuleSinks {
     const running = this.#actions.get(action)
     if (running === undefined) return
     running.isStopped = operation === 'stop'
-    const why = running.isStopped ? 'stopped by an administrator' : reasonForNoSink(running.assignment)
+    const why = running.isStopped ? 'stopped by an administrator' : explainNoSink(running.assignment)
     for (const delivery of running.deliveries) {
       delivery.changeSink(running.isStopped ? undefined : openSink(running.assignment, this.#broker), why)
     }
@@ -193,18 +193,21 @@ export class ActionManager implements RuleSinks {
   #replace(running: RunningAction): void {
     const { id } = running.assignment
     this.#countDroppedLetters(id, running)
-    for (const { counters } of running.deliveries) addCounters(this.#countersOf(id), counters)
+    for (const { counters } of running.deliveries) addCounters(this.#ensureCounters(id), counters)
     this.#close(running)
   }
 
   #countDroppedLetters(id: string, running: RunningAction): void {
-    const stored = this.#starter.storedIn(running.deadClientId)
-    this.#countersOf(id).droppedDeadLetters += running.deadLetterAlarm.check(stored, fullQueueOf(running).maxMessages)
+    const stored = this.#starter.countStored(running.deadClientId)
+    this.#ensureCounters(id).droppedDeadLetters += running.deadLetterAlarm.check(
+      stored,
+      toFullQueue(running).maxMessages,
+    )
   }
 
   #adoptOne(id: string, clientId: string): void {
     const running = this.#actions.get(id)
-    if (running === undefined) return this.#orphans.note(id, clientId)
+    if (running === undefined) return this.#orphans.handleSession(id, clientId)
     if (clientId === running.clientId || clientId === running.deadClientId) return
     this.#starter.adopt(running, clientId)
   }
@@ -215,7 +218,7 @@ export class ActionManager implements RuleSinks {
     this.#actions.delete(id)
     this.#notReady.delete(id)
     this.#broker.endAlarm(alarmOf(id), `the action ${id} is not configured any more`)
-    for (const clientId of [running.clientId, running.deadClientId]) this.#orphans.note(id, clientId)
+    for (const clientId of [running.clientId, running.deadClientId]) this.#orphans.handleSession(id, clientId)
   }
 
   /** Deletes the sessions of an action that is not configured, with their contents. */
@@ -237,9 +240,10 @@ export class ActionManager implements RuleSinks {
       if (deliveries.length === 1) continue
       const adopted = deliveries.splice(1)
       for (const delivery of adopted) {
-        if (delivery.clientId === clientId || this.#starter.storedIn(delivery.clientId) > 0) deliveries.push(delivery)
+        if (delivery.clientId === clientId || this.#starter.countStored(delivery.clientId) > 0)
+          deliveries.push(delivery)
         else {
-          addCounters(this.#countersOf(id), delivery.counters)
+          addCounters(this.#ensureCounters(id), delivery.counters)
           delivery.stop()
           this.#orphans.endSession(delivery.clientId)
         }
@@ -249,7 +253,7 @@ export class ActionManager implements RuleSinks {
 
   #endFullAlarm(id: string, running: RunningAction): void {
     const { clientId, deliveries, full } = running
-    if (!full.isFull || this.#starter.storedIn(clientId) >= fullQueueOf(running).maxMessages) return
+    if (!full.isFull || this.#starter.countStored(clientId) >= toFullQueue(running).maxMessages) return
     full.reset()
     const [{ state, stateReason, hasFailed }] = deliveries
     if (state !== 'stopped' && hasFailed)
@@ -257,17 +261,17 @@ export class ActionManager implements RuleSinks {
     else this.#broker.endAlarm(alarmOf(id), `the action queue of ${id} has space again`)
   }
 
-  #noteReady(id: string): void {
+  #handleReady(id: string): void {
     this.#notReady.delete(id)
     if (this.#notReady.size > 0) return
     this.#ready.resolve()
     this.#ready = Promise.withResolvers<void>()
   }
 
-  #countersOf(id: string): ActionCounters {
+  #ensureCounters(id: string): ActionCounters {
     const known = this.#counters.get(id)
     if (known !== undefined) return known
-    const counters = newActionCounters()
+    const counters = createActionCounters()
     this.#counters.set(id, counters)
     return counters
   }

@@ -21,20 +21,20 @@ export interface ReportedAction {
 
 export interface ReportContext {
   readonly own: ActionCounters
-  readonly sessionOf: (clientId: string) => QueueSession | undefined
+  readonly findSession: (clientId: string) => QueueSession | undefined
   readonly nowMs: number
 }
 
 /** Returns the report of the action `id`. */
-export function actionReport(
+export function createActionReport(
   id: string,
   { deliveries, deadClientId }: ReportedAction,
-  { own, sessionOf, nowMs }: ReportContext,
+  { own, findSession: sessionOf, nowMs }: ReportContext,
 ): ActionReport {
-  const storedIn = (clientId: string): number => sessionOf(clientId)?.spooled ?? 0
+  const countStored = (clientId: string): number => sessionOf(clientId)?.spooled ?? 0
   const sum = (of: (delivery: ActionDelivery) => number): number =>
     deliveries.reduce((total, delivery) => total + of(delivery), 0)
-  const stored = sum(({ clientId }) => storedIn(clientId))
+  const stored = sum(({ clientId }) => countStored(clientId))
   const inflight = sum((delivery) => delivery.inflight)
   const oldestAtMs = Math.min(...deliveries.map(({ clientId }) => sessionOf(clientId)?.oldestAtMs ?? Infinity))
   const worst = deliveries.find(({ state }) => state !== 'connected') ?? deliveries[0]
@@ -43,7 +43,7 @@ export function actionReport(
     state: worst?.state ?? 'stopped',
     stateReason: worst?.stateReason ?? '',
     matched: own.matched,
-    ...own.meter.rates(),
+    ...own.meter.readRates(),
     success: own.success + sum(({ counters }) => counters.success),
     failed: own.failed + sum(({ counters }) => counters.failed),
     droppedQueueFull: own.droppedQueueFull,
@@ -52,7 +52,7 @@ export function actionReport(
     queuing: Math.max(0, stored - inflight),
     inflight,
     oldestAgeMs: oldestAtMs === Infinity ? undefined : Math.max(0, nowMs - oldestAtMs),
-    deadLetters: storedIn(deadClientId),
+    deadLetters: countStored(deadClientId),
     droppedDeadLetters: own.droppedDeadLetters,
     lastError: deliveries.find(({ lastError }) => lastError !== '')?.lastError ?? '',
   }
@@ -71,7 +71,7 @@ export class ActionStateEvents {
   }
 
   /** `delivery`: state, reason, and whether the last attempt failed. */
-  note(
+  reportState(
     id: string,
     { state, stateReason: why, hasFailed }: Pick<ActionDelivery, 'state' | 'stateReason' | 'hasFailed'>,
     full: FullQueueAlarm | undefined,

@@ -4,9 +4,9 @@ import type { Command, CommandResult, RulePublication } from '../../core/index.t
 import type { RetryProgress } from '../delivery/dead-letter-retry.ts'
 import type { DeadLetterReport } from '../plan/rule-reports.ts'
 import type { DeadLetter } from '../delivery/dead-letters.ts'
-import { ruleOf, visibleAttributes } from '../results/entry-attributes.ts'
-import { columnsOfResult } from '../results/stored-results.ts'
-import { failureText } from '../results/action-outcome.ts'
+import { findRule, selectVisibleAttributes } from '../results/entry-attributes.ts'
+import { formatResultColumns } from '../results/stored-results.ts'
+import { describeFailure } from '../results/action-outcome.ts'
 import type { RunningAction } from './running-action.ts'
 
 /** A request of the API waits so long for the end of a job. Later, it gets its progress. */
@@ -15,7 +15,7 @@ const maxWaitMs = 5_000
 const nothing: RetryProgress = { isRunning: false, sent: 0, stayed: 0, pending: 0, why: '' }
 
 export function listDeadLetters(running: RunningAction | undefined): readonly DeadLetterReport[] {
-  return running?.deadLetters.list().map(deadLetterReport) ?? []
+  return running?.deadLetters.list().map(toDeadLetterReport) ?? []
 }
 
 /** Deletes all listed dead letters, or one. Returns the number of deleted ones. */
@@ -32,12 +32,12 @@ export async function retryDeadLetters(
   return letter === undefined ? running.retry.retryAll(maxWaitMs) : running.retry.retryOne(letter)
 }
 
-export function retryProgress(running: RunningAction | undefined): RetryProgress {
+export function readRetryProgress(running: RunningAction | undefined): RetryProgress {
   return running?.retry.progress ?? nothing
 }
 
 /** Returns a function that stores entries in this action queue: all in one batch, or none. It returns why it could not store them. */
-export function storeInQueue(
+export function createQueueStore(
   commands: { run(command: Command): Promise<CommandResult> },
   clientId: string,
 ): (publication: RulePublication, further: readonly RulePublication[]) => Promise<string | undefined> {
@@ -49,14 +49,14 @@ export function storeInQueue(
 }
 
 const textsOfFailures: Readonly<Record<string, string>> = {
-  'receiver-full': failureText('action-queue-full'),
-  'no-such-client': failureText('no-action-queue'),
-  'storage-failing': failureText('storage-failing'),
+  'receiver-full': describeFailure('action-queue-full'),
+  'no-such-client': describeFailure('no-action-queue'),
+  'storage-failing': describeFailure('storage-failing'),
 }
 
 /** Returns the form of a dead letter for the API. */
-function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterReport {
-  const attributes = visibleAttributes(entry)
-  const result = entry.result === undefined ? '' : columnsOfResult(entry.result)
-  return { id, why, atMs, rule: ruleOf(entry) ?? '', attributes, payload: entry.payload, result }
+function toDeadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterReport {
+  const attributes = selectVisibleAttributes(entry)
+  const result = entry.result === undefined ? '' : formatResultColumns(entry.result)
+  return { id, why, atMs, rule: findRule(entry) ?? '', attributes, payload: entry.payload, result }
 }

@@ -50,7 +50,7 @@ export class FullQueueAlarm {
   }
 
   /** Called when a result of the rule was dropped. */
-  noteDropped(rule: string, { maxMessages, outage }: FullQueue): void {
+  recordDropped(rule: string, { maxMessages, outage }: FullQueue): void {
     this.#dropped++
     const atMs = this.#dependencies.nowMs()
     if (atMs - this.#droppedLogAtMs >= logIntervalMs) {
@@ -59,21 +59,21 @@ export class FullQueueAlarm {
         rule,
         dropped: this.#dropped,
         max_buffer_messages: maxMessages,
-        reason: causeOf(outage).why,
+        reason: describeOutage(outage).why,
       })
       this.#droppedLogAtMs = atMs
       this.#dropped = 0
     }
     if (this.isFull) return
-    const { since, why } = causeOf(outage)
+    const { since, why } = describeOutage(outage)
     this.#text = `new results for action ${this.#action} are dropped: queue full (${maxMessages} messages)${since}: ${why}`
     this.#dependencies.raiseAlarm(alarmOf(this.#action), this.#text)
   }
 
   /** Called each second while publishers wait for space in the queue. Returns for what they wait. */
-  noteWaiting({ count, clientId }: WaitingPublishers, { maxMessages, outage }: FullQueue): string {
+  recordWaiting({ count, clientId }: WaitingPublishers, { maxMessages, outage }: FullQueue): string {
     const atMs = this.#dependencies.nowMs()
-    const { since, why } = causeOf(outage)
+    const { since, why } = describeOutage(outage)
     if (atMs - this.#waitingLogAtMs >= logIntervalMs) {
       this.#dependencies.log.warn('publishers wait for action', {
         action: this.#action,
@@ -98,7 +98,7 @@ export class FullQueueAlarm {
   }
 }
 
-function causeOf(outage: FullQueue['outage']): { readonly since: string; readonly why: string } {
+function describeOutage(outage: FullQueue['outage']): { readonly since: string; readonly why: string } {
   if (outage === undefined) return { since: '', why: 'the service is too slow' }
   return { since: `, service not available since ${new Date(outage.sinceMs).toISOString()}`, why: outage.why }
 }

@@ -14,7 +14,7 @@ export class OrphanQueues {
   }
 
   /** Handles a session of an action that is not configured any more: ends it if it is empty. */
-  note(id: string, clientId: string): void {
+  handleSession(id: string, clientId: string): void {
     const stored = this.#broker.view.internalSession(clientId)?.spooled ?? 0
     if (stored === 0) return this.endSession(clientId)
     const text = `the action ${id} is not configured, and ${stored} messages are stored for it: configure it again, or delete it with force=true`

@@ -1,6 +1,6 @@
 // Names that belong to the queues of an action.
 
-import { actionClientId, actionClientPrefix, type PeerNumber, shardOf } from '../../core/index.ts'
+import { actionClientId, actionClientPrefix, type PeerNumber, computeOwnerShard } from '../../core/index.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 
 /** Returns true if the session has the dead letters of an action. */
@@ -9,7 +9,7 @@ export function isOfDeadLetters(clientId: string): boolean {
 }
 
 /** Returns what distinguishes the action queues of one action, such as `q0`. */
-export function saltOfQueue(clientId: string): string {
+export function readQueueSalt(clientId: string): string {
   return clientId.slice(actionClientPrefix.length).split('/')[0] ?? ''
 }
 
@@ -24,9 +24,9 @@ interface ShardOfAction {
 }
 
 /** Returns a client ID for the queue or the dead letters of an action, whose session belongs to this shard. */
-export function ownClientId({ own, shards }: ShardOfAction, action: string, kind: 'q' | 'd'): string {
+export function createOwnClientId({ own, shards }: ShardOfAction, action: string, kind: 'q' | 'd'): string {
   for (let salt = 0; ; salt++) {
     const clientId = actionClientId(action, `${kind}${salt}`)
-    if (shardOf(clientId, shards) === own) return clientId
+    if (computeOwnerShard(clientId, shards) === own) return clientId
   }
 }

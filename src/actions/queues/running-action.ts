@@ -26,17 +26,20 @@ export interface RunningAction extends ResultTarget {
   isStopped: boolean
 }
 
-export function deliverySettings({ type, action }: ActionAssignment): DeliverySettings {
+export function toDeliverySettings({ type, action }: ActionAssignment): DeliverySettings {
   const options = action.resource_opts
   const sinkType = sinkTypes[type]
-  const batching = sinkType.batching?.(action) ?? { batchSize: options.batch_size, batchTimeMs: options.batch_time }
+  const batching = sinkType.overrideBatching?.(action) ?? {
+    batchSize: options.batch_size,
+    batchTimeMs: options.batch_time,
+  }
   return {
     ...batching,
     inflightWindow: options.inflight_window,
-    maxRetries: sinkType.maxRetries?.(action) ?? options.max_retries,
+    maxRetries: sinkType.overrideMaxRetries?.(action) ?? options.max_retries,
     retryIntervalMs: options.retry_interval,
     healthCheckIntervalMs: options.health_check_interval,
-    onePerKey: sinkType.keepsOrderOf(action) === 'nothing',
+    onePerKey: sinkType.findWriteOrder(action) === 'nothing',
   }
 }
 
@@ -64,7 +67,7 @@ export function isBlocking({ assignment: { action } }: RunningAction, stored: nu
 }
 
 /** Returns what an alarm about the full queue of the action says. */
-export function fullQueueOf({ assignment, deliveries }: RunningAction): FullQueue {
+export function toFullQueue({ assignment, deliveries }: RunningAction): FullQueue {
   return { maxMessages: assignment.action.resource_opts.max_buffer_messages, outage: deliveries[0]?.outage }
 }
 
@@ -83,14 +86,14 @@ export function restartSinks(
 }
 
 /** Returns a sink that moves the dead letters of another shard: `store` stores one of them. */
-export function moverTo(store: (entry: ActionEntry) => Promise<boolean>): Sink {
+export function createMovingSink(store: (entry: ActionEntry) => Promise<boolean>): Sink {
   const move = async (entry: ActionEntry): Promise<WriteOutcome> =>
     (await store(entry)) ? { outcome: 'done' } : { outcome: 'retry', why: 'the disk fails' }
   return { write: (batch) => Promise.all(batch.map(move)), check: async () => undefined, close: () => {} }
 }
 
 /** Returns why an action does not send; '': it sends. */
-export function reasonForNoSink({ action, connector }: ActionAssignment): string {
+export function explainNoSink({ action, connector }: ActionAssignment): string {
   if (!action.enable) return 'the action is disabled'
   return connector === undefined ? 'the connector is missing or disabled' : ''
 }

@@ -5,8 +5,8 @@ import type { MessageProperties } from '../../protocol/index.ts'
 import type { RuleEvent } from '../../rules/index.ts'
 import type { ActionEntry } from '../../sinks/index.ts'
 import { attributeOfForm, joinPayload, joinResult } from '../delivery/joined-result.ts'
-import { type ActionOrder, orderAttributes } from './action-order.ts'
-import { attributeOfRule } from './entry-attributes.ts'
+import { type ActionOrder, toOrderAttributes } from './action-order.ts'
+import { toRuleAttribute } from './entry-attributes.ts'
 
 /** Topic prefix of queued results; no client subscribes to it. */
 const actionQueueTopic = '$action'
@@ -15,12 +15,12 @@ const actionQueueTopic = '$action'
 const maxShared = 4_096
 
 /** Returns the publication that stores the entry. */
-export function publicationOf(entry: ActionEntry): RulePublication {
+export function toPublication(entry: ActionEntry): RulePublication {
   const { payload, attributes } = entry.result === undefined ? entry : joinResult(entry)
-  return publicationWith(payload, { userProperties: attributes })
+  return createPublication(payload, { userProperties: attributes })
 }
 
-function publicationWith(payload: Buffer, properties: MessageProperties): RulePublication {
+function createPublication(payload: Buffer, properties: MessageProperties): RulePublication {
   return { topic: actionQueueTopic, payload, qos: 1, retain: false, properties }
 }
 
@@ -38,24 +38,24 @@ export class EntryAttributes {
   }
 
   /** Returns the publication that stores a result of the rule. */
-  publicationOf(
-    { event, rule }: { readonly event: Pick<RuleEvent, 'column'>; readonly rule: string },
+  toPublication(
+    { event, rule }: { readonly event: Pick<RuleEvent, 'readColumn'>; readonly rule: string },
     { payload, attributes }: ActionEntry,
     result: Buffer | undefined,
     form?: string,
   ): RulePublication {
-    const order = this.#order.valueOf(event)
+    const order = this.#order.readOrderValue(event)
     if (attributes.length === 0 && (result === undefined || form !== undefined)) {
       const stored = result === undefined ? payload : joinPayload(payload, result)
       const last = result === undefined ? undefined : form
-      return publicationWith(stored, this.#shared(rule, order, last))
+      return createPublication(stored, this.#ensureShared(rule, order, last))
     }
-    const all = [...attributes, ...orderAttributes(order), attributeOfRule(rule)]
-    return publicationOf({ payload, attributes: all, result, form })
+    const all = [...attributes, ...toOrderAttributes(order), toRuleAttribute(rule)]
+    return toPublication({ payload, attributes: all, result, form })
   }
 
   /** `form`: that of the templates; undefined: the entries have no result. */
-  #shared(rule: string, order: string, form: string | undefined): MessageProperties {
+  #ensureShared(rule: string, order: string, form: string | undefined): MessageProperties {
     const key = form === undefined ? order : `${form} ${order}`
     const known = this.#byRule.get(rule)?.get(key)
     if (known !== undefined) return known
@@ -63,7 +63,7 @@ export class EntryAttributes {
       this.#byRule.clear()
       this.#count = 0
     }
-    const own = [...orderAttributes(order), attributeOfRule(rule)]
+    const own = [...toOrderAttributes(order), toRuleAttribute(rule)]
     const properties = { userProperties: form === undefined ? own : [...own, attributeOfForm(form)] }
     const byOrder = this.#byRule.get(rule)
     if (byOrder === undefined) this.#byRule.set(rule, new Map([[key, properties]]))

@@ -20,13 +20,13 @@ export interface ActionInput {
 /** Actions that send to services. */
 export interface RuleSinks {
   /** Returns the client ID of the action queue; undefined if the action does not exist. */
-  actionQueueOf(action: string): string | undefined
+  findActionQueue(action: string): string | undefined
   /** Stores one result. Returns undefined if it succeeded. */
   store(action: string, entry: ActionInput): RuleActionFailure | 'no-action' | undefined
   /** Stores the message of a rule that was stopped as a dead letter of the action. Returns undefined if it succeeded. */
   storeStopped(action: string, stopped: StoppedRule): RuleActionFailure | 'no-action' | undefined
   /** Called once per second while there are rules. */
-  noteSecond(): void
+  handleSecond(): void
 }
 
 /** A message for which a rule was stopped. */

@@ -22,24 +22,24 @@ export class ActionOrder {
   }
 
   /** Entries with the same value wait for each other. An event without publisher or topic has ''. */
-  valueOf(event: Pick<RuleEvent, 'column'>): string {
-    const value = this.#column === undefined ? '' : event.column(this.#column)
+  readOrderValue(event: Pick<RuleEvent, 'readColumn'>): string {
+    const value = this.#column === undefined ? '' : event.readColumn(this.#column)
     return typeof value === 'string' ? value : ''
   }
 
   /** Returns the attributes that are stored with an entry. */
-  attributesOf(event: Pick<RuleEvent, 'column'>): ActionEntry['attributes'] {
-    return orderAttributes(this.valueOf(event))
+  createAttributes(event: Pick<RuleEvent, 'readColumn'>): ActionEntry['attributes'] {
+    return toOrderAttributes(this.readOrderValue(event))
   }
 
   /** Entries with the same key are sent one after the other; undefined: the entry waits for no other. */
-  keyOf({ attributes }: ActionEntry): string | undefined {
+  findOrderKey({ attributes }: ActionEntry): string | undefined {
     if (this.#column === undefined) return this.#usualKey
     return attributes.find(([name]) => name === orderAttribute)?.[1] ?? this.#usualKey
   }
 }
 
 /** Returns the attributes of an entry for a value of `ActionOrder`. */
-export function orderAttributes(value: string): ActionEntry['attributes'] {
+export function toOrderAttributes(value: string): ActionEntry['attributes'] {
   return value === '' ? noAttributes : [[orderAttribute, value]]
 }

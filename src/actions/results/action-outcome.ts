@@ -5,7 +5,7 @@ import { RuleError } from '../../values/index.ts'
 import type { ActionOutcome } from '../statistics/rule-statistics.ts'
 
 /** Runs an action. An error in a template fails only this action. */
-export function outcomeOf(run: () => ActionOutcome): ActionOutcome {
+export function runAction(run: () => ActionOutcome): ActionOutcome {
   try {
     return run()
   } catch (error) {
@@ -27,6 +27,6 @@ const failureTexts: Readonly<Record<RuleActionFailure | 'no-action', string>> = 
   'no-action': 'there is no such action',
 }
 
-export function failureText(failure: RuleActionFailure | 'no-action'): string {
+export function describeFailure(failure: RuleActionFailure | 'no-action'): string {
   return failureTexts[failure]
 }

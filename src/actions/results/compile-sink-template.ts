@@ -9,6 +9,6 @@ export const compileSinkTemplate: CompileTemplate = (text, encoding) => {
   return {
     parts: template.parts,
     render: (data) => template.render(data as RuleMap),
-    values: (data) => template.values(data as RuleMap).map(plainValue),
+    resolveValues: (data) => template.resolveValues(data as RuleMap).map(plainValue),
   }
 }

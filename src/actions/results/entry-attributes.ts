@@ -5,12 +5,12 @@ import type { ActionEntry } from '../../sinks/index.ts'
 const ruleAttribute = 'rule'
 
 /** Returns the attribute that names the rule of an entry. */
-export function attributeOfRule(rule: string): readonly [string, string] {
+export function toRuleAttribute(rule: string): readonly [string, string] {
   return [ruleAttribute, rule]
 }
 
 /** Returns the rule of an entry; undefined: an earlier version of Godwit stored the entry. */
-export function ruleOf({ attributes }: ActionEntry): string | undefined {
+export function findRule({ attributes }: ActionEntry): string | undefined {
   return attributes.find(([name]) => name === ruleAttribute)?.[1]
 }
 
@@ -20,12 +20,12 @@ export const fallbackAttribute = ['!fallback', ''] as const
 const depthAttribute = '!depth'
 
 /** Returns the attribute of a result of several rules, one after the other; empty for others. */
-export function attributesOfDepth(depth: number): ActionEntry['attributes'] {
+export function toDepthAttributes(depth: number): ActionEntry['attributes'] {
   return depth > 1 ? [[depthAttribute, String(depth)]] : []
 }
 
 /** Returns the number of rules that have led to the entry. */
-export function depthOf({ attributes }: ActionEntry): number {
+export function readDepth({ attributes }: ActionEntry): number {
   return Number(attributes.find(([name]) => name === depthAttribute)?.[1] ?? 1)
 }
 
@@ -34,6 +34,6 @@ export function isOfFallback({ attributes }: ActionEntry): boolean {
 }
 
 /** Returns the attributes without those for internal use, whose names begin with an exclamation mark. */
-export function visibleAttributes({ attributes }: ActionEntry): ActionEntry['attributes'] {
+export function selectVisibleAttributes({ attributes }: ActionEntry): ActionEntry['attributes'] {
   return attributes.filter(([name]) => !name.startsWith('!'))
 }

@@ -3,7 +3,7 @@
 import type { RepublishArguments } from '../../config/index.ts'
 import type { RulePublication } from '../../core/index.ts'
 import {
-  asTopicPart,
+  toTopicPart,
   findPropertyProblem,
   hasFixedRoot,
   isUtf8,
@@ -28,10 +28,10 @@ export function compileRepublish(args: RepublishArguments): MakePublication {
   const properties = compileProperties(args)
   return (output, original) => {
     const publication = {
-      topic: topicFrom(topic, args.topic, output),
-      payload: payload === undefined ? Buffer.from(valueAsJson(output)) : bytesFrom(payload.render(output)),
-      qos: qosFrom(simpleValue(qos, output), original.qos),
-      retain: flagFrom(simpleValue(retain, output), original.retain),
+      topic: renderTopic(topic, args.topic, output),
+      payload: payload === undefined ? Buffer.from(valueAsJson(output)) : toBytes(payload.render(output)),
+      qos: toQoS(renderValue(qos, output), original.qos),
+      retain: toFlag(renderValue(retain, output), original.retain),
       properties: properties(output),
     }
     checkFormat(publication)
@@ -54,35 +54,35 @@ const namesOfClients: ReadonlySet<string> = new Set(['${clientid}', '${username}
  * Returns the topic. Throws RuleError if the client ID or user name of a client would change its levels, or if a value would make it
  * a topic of the broker.
  */
-function topicFrom(template: CompiledTemplate, written: string, output: RuleMap): string {
+function renderTopic(template: CompiledTemplate, written: string, output: RuleMap): string {
   const placeholders = template.parts.filter((part) => typeof part !== 'string')
   if (placeholders.some(({ text }) => namesOfClients.has(text))) {
-    for (const [index, value] of template.values(output).entries()) {
+    for (const [index, value] of template.resolveValues(output).entries()) {
       const name = placeholders[index]?.text ?? ''
-      if (namesOfClients.has(name) && asTopicPart(typeof value === 'string' ? value : undefined) === undefined)
+      if (namesOfClients.has(name) && toTopicPart(typeof value === 'string' ? value : undefined) === undefined)
         throw new RuleError(`republish: ${name} is not a part of a topic: it is empty or contains +, #, / or $`)
     }
   }
-  const topic = textFrom(template.render(output), 'the topic')
+  const topic = requireText(template.render(output), 'the topic')
   if (!hasFixedRoot(written, topic)) throw new RuleError('republish: a value makes the topic one of the broker ($)')
   return topic
 }
 
 /** A template that is one placeholder returns its value unchanged; others return text. */
-function simpleValue(template: CompiledTemplate, output: RuleMap): RuleValue {
+function renderValue(template: CompiledTemplate, output: RuleMap): RuleValue {
   const isOnePlaceholder = template.parts.length === 1 && typeof template.parts[0] !== 'string'
-  return isOnePlaceholder ? template.values(output)[0] : template.render(output)
+  return isOnePlaceholder ? template.resolveValues(output)[0] : template.render(output)
 }
 
 /** Undefined or -1: the QoS of the triggering message, so that no message loses its QoS unnoticed. */
-function qosFrom(value: RuleValue, original: QoS): QoS {
+function toQoS(value: RuleValue, original: QoS): QoS {
   if (value === undefined || value === '' || Number(value) === -1) return original
   const qos = Number(value)
   if (qos === 0 || qos === 1 || qos === 2) return qos
   throw new RuleError(`republish: qos ${valueAsJson(value)} is not 0, 1 or 2`)
 }
 
-function flagFrom(value: RuleValue, original: boolean): boolean {
+function toFlag(value: RuleValue, original: boolean): boolean {
   if (value === undefined || value === '' || value === false || value === 'false' || value === 0 || value === '0')
     return false
   if (value === true || value === 'true' || value === 1 || value === '1') return true
@@ -98,7 +98,7 @@ function compileProperties({ mqttProperties, userProperties }: RepublishArgument
   if (templates.length === 0 && user === undefined) return () => undefined
   return (output) => {
     const properties: MessageProperties = {}
-    for (const [name, template] of templates) setProperty(properties, name, simpleValue(template, output))
+    for (const [name, template] of templates) setProperty(properties, name, renderValue(template, output))
     const pairs = user?.(output) ?? []
     if (pairs.length > 0) properties.userProperties = pairs
     const problem = findPropertyProblem(properties)
@@ -109,29 +109,29 @@ function compileProperties({ mqttProperties, userProperties }: RepublishArgument
 
 function setProperty(properties: MessageProperties, name: string, value: RuleValue): void {
   if (value === undefined || value === null || value === '') return
-  const text = (): string => (typeof value === 'string' ? value : valueAsJson(value))
+  const toText = (): string => (typeof value === 'string' ? value : valueAsJson(value))
   switch (name) {
     case 'Payload-Format-Indicator':
-      properties.payloadFormatIndicator = formatFrom(value)
+      properties.payloadFormatIndicator = toPayloadFormat(value)
       return
     case 'Message-Expiry-Interval':
-      properties.messageExpiryIntervalSeconds = secondsFrom(value)
+      properties.messageExpiryIntervalSeconds = toSeconds(value)
       return
     case 'Content-Type':
-      properties.contentType = text()
+      properties.contentType = toText()
       return
     case 'Response-Topic':
-      properties.responseTopic = text()
+      properties.responseTopic = toText()
       return
     case 'Correlation-Data':
-      properties.correlationData = value instanceof Uint8Array ? bytesFrom(value) : Buffer.from(text())
+      properties.correlationData = value instanceof Uint8Array ? toBytes(value) : Buffer.from(toText())
       return
     default:
       throw new RuleError(`republish: there is no MQTT property ${JSON.stringify(name)}`)
   }
 }
 
-function formatFrom(value: RuleValue): 0 | 1 {
+function toPayloadFormat(value: RuleValue): 0 | 1 {
   const format = Number(value)
   if (format === 0 || format === 1) return format
   throw new RuleError(`republish: Payload-Format-Indicator ${valueAsJson(value)} is not 0 or 1`)
@@ -139,7 +139,7 @@ function formatFrom(value: RuleValue): 0 | 1 {
 
 const maxSeconds = 0xffff_ffff
 
-function secondsFrom(value: RuleValue): number {
+function toSeconds(value: RuleValue): number {
   const seconds = Number(value)
   if (Number.isInteger(seconds) && seconds >= 0 && seconds <= maxSeconds) return seconds
   throw new RuleError(`republish: Message-Expiry-Interval ${valueAsJson(value)} is not a number of seconds`)
@@ -151,35 +151,35 @@ function compileUserProperties(
   if (written === '') return undefined
   if (typeof written === 'string') {
     const template = compileTemplate(written)
-    return (output) => pairsFrom(simpleValue(template, output))
+    return (output) => toPairs(renderValue(template, output))
   }
   const templates = Object.entries(written).map(([name, text]) => [name, compileTemplate(text)] as const)
-  return (output) => templates.map(([name, template]) => [name, textFrom(template.render(output), name)] as const)
+  return (output) => templates.map(([name, template]) => [name, requireText(template.render(output), name)] as const)
 }
 
 /** A map, or a list of {key, value}. Undefined values are omitted. */
-function pairsFrom(value: RuleValue): UserProperties {
+function toPairs(value: RuleValue): UserProperties {
   if (value === undefined || value === null) return []
-  if (Array.isArray(value)) return value.flatMap((item: RuleValue) => pairOf(item))
+  if (Array.isArray(value)) return value.flatMap((item: RuleValue) => toPair(item))
   if (typeof value !== 'object' || value instanceof Uint8Array)
     throw new RuleError('republish: user_properties is neither a map nor a list of {key, value}')
-  return Object.entries(value).map(([name, member]: [string, RuleValue]) => [name, shownText(member)] as const)
+  return Object.entries(value).map(([name, member]: [string, RuleValue]) => [name, formatValue(member)] as const)
 }
 
-function pairOf(item: RuleValue): (readonly [string, string])[] {
+function toPair(item: RuleValue): (readonly [string, string])[] {
   if (typeof item !== 'object' || item === null || !('key' in item) || !('value' in item)) return []
-  return [[shownText(item.key), shownText(item.value)]]
+  return [[formatValue(item.key), formatValue(item.value)]]
 }
 
-function shownText(value: RuleValue): string {
+function formatValue(value: RuleValue): string {
   return typeof value === 'string' ? value : valueAsJson(value)
 }
 
-function textFrom(text: string | Uint8Array, subject: string): string {
+function requireText(text: string | Uint8Array, subject: string): string {
   if (typeof text === 'string') return text
   throw new RuleError(`republish: ${subject} is not valid UTF-8`)
 }
 
-function bytesFrom(text: string | Uint8Array): Buffer {
+function toBytes(text: string | Uint8Array): Buffer {
   return typeof text === 'string' ? Buffer.from(text, 'utf8') : Buffer.from(text)
 }

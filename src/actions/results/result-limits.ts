@@ -21,7 +21,7 @@ export class MessageResults {
   }
 
   /** Adds the outputs of a rule, which each of its actions gets. Returns an error if there are too many; none is added then. */
-  add(outputs: readonly RuleMap[], actions: number, event: Pick<RuleEvent, 'column'>): RuleError | undefined {
+  add(outputs: readonly RuleMap[], actions: number, event: Pick<RuleEvent, 'readColumn'>): RuleError | undefined {
     const factor = Math.max(1, actions)
     const count = this.#count + outputs.length * factor
     if (outputs.length <= 1) {
@@ -39,9 +39,9 @@ export class MessageResults {
     return undefined
   }
 
-  #addSingle(output: RuleMap | undefined, factor: number, event: Pick<RuleEvent, 'column'>): RuleError | undefined {
+  #addSingle(output: RuleMap | undefined, factor: number, event: Pick<RuleEvent, 'readColumn'>): RuleError | undefined {
     if (output === undefined || measureValue(output, ordinaryBytes) <= ordinaryBytes) return undefined
-    const payload = event.column('payload')
+    const payload = event.readColumn('payload')
     const payloadBytes = typeof payload === 'string' || payload instanceof Uint8Array ? payload.length : 0
     const ordinary = Math.max(ordinaryBytes, payloadBytes * ordinaryPayloads)
     const limit = maxSingleResultBytes - this.#singleBytes

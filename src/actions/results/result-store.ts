@@ -3,12 +3,12 @@
 import type { RuleActionFailure, RulePublication } from '../../core/index.ts'
 import { RuleError } from '../../values/index.ts'
 import { type ActionEntry, type Render } from '../../sinks/index.ts'
-import { deadLetterOf } from '../delivery/dead-letters.ts'
-import { attributeOfRule, attributesOfDepth, fallbackAttribute } from './entry-attributes.ts'
-import { type EntryAttributes, publicationOf } from './action-entries.ts'
+import { toDeadLetterEntry } from '../delivery/dead-letters.ts'
+import { toRuleAttribute, toDepthAttributes, fallbackAttribute } from './entry-attributes.ts'
+import { type EntryAttributes, toPublication } from './action-entries.ts'
 import type { ActionInput, StoppedRule } from './action-input.ts'
 import { type ColumnsJson, encodeResult } from './stored-results.ts'
-import { stoppedEntry } from './stopped-messages.ts'
+import { toStoppedEntry } from './stopped-messages.ts'
 
 /** The queues and templates of one action. */
 export interface ResultTarget {
@@ -27,7 +27,7 @@ export interface StoreContext {
 }
 
 /** Returns the publication that stores a result. Throws RuleError or TypeError if the templates cannot render it. */
-export function publicationOfResult(
+export function createResultPublication(
   { render, form, attributes }: ResultTarget,
   input: Pick<ActionInput, 'output' | 'original' | 'event' | 'rule'>,
   { nowMs, columns, isFallback }: StoreContext,
@@ -35,9 +35,9 @@ export function publicationOfResult(
 ): RulePublication {
   const rendered = render(input.output, nowMs)
   const result = encodeResult(input, nowMs, columns)
-  const marks = isFallback ? [fallbackAttribute, ...attributesOfDepth(depth)] : attributesOfDepth(depth)
+  const marks = isFallback ? [fallbackAttribute, ...toDepthAttributes(depth)] : toDepthAttributes(depth)
   const entry = marks.length === 0 ? rendered : { ...rendered, attributes: [...rendered.attributes, ...marks] }
-  return attributes.publicationOf(input, entry, result, result === undefined ? undefined : form)
+  return attributes.toPublication(input, entry, result, result === undefined ? undefined : form)
 }
 
 /** Stores one result. If the templates cannot render it, stores a dead letter and throws RuleError or TypeError. */
@@ -48,7 +48,7 @@ export function storeResult(
 ): RuleActionFailure | undefined {
   let publication: RulePublication
   try {
-    publication = publicationOfResult(target, input, context, input.actions.depth)
+    publication = createResultPublication(target, input, context, input.actions.depth)
   } catch (error) {
     if (error instanceof RuleError || error instanceof TypeError)
       storeUnrendered(target, input, { ...context, why: `the templates of the action: ${error.message}` })
@@ -65,9 +65,9 @@ function storeUnrendered(
   const result = encodeResult(input, nowMs, columns)
   const entry: ActionEntry =
     result === undefined
-      ? stoppedEntry(input.event, input.rule)
-      : { payload: Buffer.alloc(0), attributes: [attributeOfRule(input.rule)], result, form: '' }
-  input.actions.storeInActionQueue(deadClientId, publicationOf(deadLetterOf(entry, why, nowMs)))
+      ? toStoppedEntry(input.event, input.rule)
+      : { payload: Buffer.alloc(0), attributes: [toRuleAttribute(input.rule)], result, form: '' }
+  input.actions.storeInActionQueue(deadClientId, toPublication(toDeadLetterEntry(entry, why, nowMs)))
 }
 
 /** Stores the message of a rule that was stopped as a dead letter. */
@@ -76,6 +76,6 @@ export function storeStopped(
   { rule, event, actions, why }: StoppedRule,
   nowMs: number,
 ): RuleActionFailure | undefined {
-  const entry = deadLetterOf(stoppedEntry(event, rule), `the rule ${rule} was stopped: ${why}`, nowMs)
-  return actions.storeInActionQueue(deadClientId, publicationOf(entry))
+  const entry = toDeadLetterEntry(toStoppedEntry(event, rule), `the rule ${rule} was stopped: ${why}`, nowMs)
+  return actions.storeInActionQueue(deadClientId, toPublication(entry))
 }

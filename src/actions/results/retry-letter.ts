@@ -4,11 +4,11 @@ import type { RulePublication } from '../../core/index.ts'
 import type { RuleEvent } from '../../rules/index.ts'
 import { RuleError, type RuleMap } from '../../values/index.ts'
 import type { ActionEntry } from '../../sinks/index.ts'
-import { publicationOf } from './action-entries.ts'
-import { ruleOf } from './entry-attributes.ts'
-import { publicationOfResult, type ResultTarget, type StoreContext } from './result-store.ts'
+import { toPublication } from './action-entries.ts'
+import { findRule } from './entry-attributes.ts'
+import { createResultPublication, type ResultTarget, type StoreContext } from './result-store.ts'
 import { MessageResults } from './result-limits.ts'
-import { eventOfStopped, hasMessage } from './stopped-messages.ts'
+import { restoreEvent, hasMessage } from './stopped-messages.ts'
 
 /** Evaluates the rule as it is now. Returns its results, or why it has none. */
 export type EvaluateAgain = (rule: string, event: RuleEvent) => readonly RuleMap[] | Failure
@@ -27,22 +27,22 @@ export interface RetryContext {
 
 /** Stores the entry of a dead letter in the action queue. Returns why the dead letter stays; undefined: it is stored. */
 export async function retryLetter(entry: ActionEntry, retried: RetryContext): Promise<string | undefined> {
-  if (!hasMessage(entry)) return retried.store(publicationOf(entry), [])
-  const publications = publicationsOfMessage(entry, retried)
+  if (!hasMessage(entry)) return retried.store(toPublication(entry), [])
+  const publications = createMessagePublications(entry, retried)
   if ('failure' in publications) return publications.failure
   const [first, ...further] = publications
   // The rule as it is now has no result for the message.
   return first === undefined ? undefined : retried.store(first, further)
 }
 
-function publicationsOfMessage(
+function createMessagePublications(
   entry: ActionEntry,
   { target, context, evaluate }: RetryContext,
 ): readonly RulePublication[] | Failure {
-  const event = eventOfStopped(entry)
+  const event = restoreEvent(entry)
   if (event === undefined) return { failure: 'the columns of the message were too large to be stored' }
-  const rule = ruleOf(entry) ?? ''
-  const qos = event.column('qos')
+  const rule = findRule(entry) ?? ''
+  const qos = event.readColumn('qos')
   const original = { qos: qos === 1 || qos === 2 ? qos : 0, retain: false } as const
   try {
     const outputs = evaluate(rule, event)
@@ -50,7 +50,7 @@ function publicationsOfMessage(
     // The limits that have stopped the rule apply to the retry as well.
     const excess = new MessageResults().add(outputs, 1, event)
     if (excess !== undefined) return { failure: `the rule ${rule}: ${excess.message}` }
-    return outputs.map((output) => publicationOfResult(target, { output, original, event, rule }, context))
+    return outputs.map((output) => createResultPublication(target, { output, original, event, rule }, context))
   } catch (error) {
     if (error instanceof RuleError || error instanceof TypeError) return { failure: error.message }
     throw error

@@ -5,7 +5,7 @@
 import { eventDefinitions, fieldsOf, RuleEvent, valueAsJson } from '../../rules/index.ts'
 import { decodeJson, RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 import type { ActionEntry } from '../../sinks/index.ts'
-import { renderWith, withBytes } from './stored-results.ts'
+import { renderEntry, restoreBytes } from './stored-results.ts'
 
 const eventAttribute = '!event'
 const columnsAttribute = '!columns'
@@ -15,26 +15,26 @@ const maxShownBytes = 1_024
 /** Columns that lists of dead letters show. */
 const shownColumns = ['topic', 'clientid', 'username', 'qos', 'event'] as const
 
-export function stoppedEntry(event: RuleEvent, rule: string): ActionEntry {
-  const { payload, ...columns } = event.columns()
+export function toStoppedEntry(event: RuleEvent, rule: string): ActionEntry {
+  const { payload, ...columns } = event.collectColumns()
   const attributes: (readonly [string, string])[] = []
   for (const name of shownColumns) {
-    const text = shownText(columns[name])
+    const text = toShownText(columns[name])
     if (text !== undefined) attributes.push([name, text])
   }
   attributes.push([eventAttribute, event.fields.event])
-  const json = jsonOf(columns)
+  const json = tryFormatJson(columns)
   if (json !== undefined && json.length <= maxColumnsLength) attributes.push([columnsAttribute, json])
-  return { payload: bytesOfPayload(payload), attributes: [...attributes, ['rule', rule]] }
+  return { payload: toPayloadBytes(payload), attributes: [...attributes, ['rule', rule]] }
 }
 
-function shownText(value: RuleValue): string | undefined {
+function toShownText(value: RuleValue): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
   const text = String(value)
   return text === '' || text.includes('\0') || Buffer.byteLength(text) > maxShownBytes ? undefined : text
 }
 
-function jsonOf(columns: RuleMap): string | undefined {
+function tryFormatJson(columns: RuleMap): string | undefined {
   try {
     return valueAsJson(columns)
   } catch (error) {
@@ -43,7 +43,7 @@ function jsonOf(columns: RuleMap): string | undefined {
   }
 }
 
-function bytesOfPayload(payload: RuleValue): Buffer {
+function toPayloadBytes(payload: RuleValue): Buffer {
   if (typeof payload === 'string') return Buffer.from(payload)
   return payload instanceof Uint8Array ? Buffer.from(payload) : Buffer.alloc(0)
 }
@@ -56,19 +56,19 @@ export function hasMessage({ attributes }: ActionEntry): boolean {
 /** Returns the entry as it is sent with the present templates; `why`: it cannot be sent. */
 export function prepareEntry(
   entry: ActionEntry,
-  templates: Parameters<typeof renderWith>[1],
-): ReturnType<typeof renderWith> {
+  templates: Parameters<typeof renderEntry>[1],
+): ReturnType<typeof renderEntry> {
   return hasMessage(entry)
     ? { why: 'the entry is a message for which the rule was stopped' }
-    : renderWith(entry, templates)
+    : renderEntry(entry, templates)
 }
 
 /** Returns the event for which the rule runs again; undefined: its columns were too large to be stored. */
-export function eventOfStopped({ payload, attributes }: ActionEntry): RuleEvent | undefined {
+export function restoreEvent({ payload, attributes }: ActionEntry): RuleEvent | undefined {
   const values = new Map(attributes)
   const [name, json] = [values.get(eventAttribute), values.get(columnsAttribute)]
   const event = [...eventDefinitions.keys()].find((each) => each === name)
   if (event === undefined || json === undefined) return undefined
-  const columns = withBytes(decodeJson(json)) as RuleMap
+  const columns = restoreBytes(decodeJson(json)) as RuleMap
   return new RuleEvent(fieldsOf(event, { ...columns, payload: new Uint8Array(payload) }))
 }

@@ -22,7 +22,7 @@ const renderVersion = 1
 const formLength = 12
 
 /** Returns a short text that is different for actions with different templates. */
-export function formOf(type: string, parameters: unknown): string {
+export function computeForm(type: string, parameters: unknown): string {
   const text = JSON.stringify([renderVersion, type, parameters], (_, value: unknown) =>
     value instanceof Map ? [...(value as Map<unknown, unknown>)] : value,
   )
@@ -35,7 +35,7 @@ export class ColumnsJson {
   #json = ''
 
   /** Throws RuleError if the JSON would be too large. */
-  of(data: RuleData): string {
+  formatColumns(data: RuleData): string {
     if (this.#data !== data) {
       this.#data = undefined
       this.#json = valueAsJson(data as RuleMap)
@@ -52,7 +52,7 @@ export function encodeResult(
   columns: ColumnsJson,
 ): Buffer | undefined {
   return encodeStored(
-    { original, clientId: event.column('clientid'), topic: event.column('topic'), output, atMs },
+    { original, clientId: event.readColumn('clientid'), topic: event.readColumn('topic'), output, atMs },
     columns,
   )
 }
@@ -63,7 +63,7 @@ export function encodeStored(
 ): Buffer | undefined {
   try {
     const head = valueAsJson([qos, retain, clientId, topic]).slice(0, -1)
-    return Buffer.from(`${head},${columns.of(output)},${Math.floor(atMs)}]`)
+    return Buffer.from(`${head},${columns.formatColumns(output)},${Math.floor(atMs)}]`)
   } catch (error) {
     // The action itself does not need the JSON form.
     if (error instanceof RuleError) return undefined
@@ -87,13 +87,13 @@ export function readResult(result: Buffer): StoredResult | { readonly failure: s
     original,
     clientId,
     topic,
-    output: withBytes(output ?? {}) as RuleMap,
+    output: restoreBytes(output ?? {}) as RuleMap,
     atMs: typeof atMs === 'number' ? atMs : undefined,
   }
 }
 
 /** Returns the JSON of the columns of a stored result, for lists of dead letters. */
-export function columnsOfResult(result: Buffer): string {
+export function formatResultColumns(result: Buffer): string {
   const stored = readResult(result)
   return 'failure' in stored ? '' : valueAsJson(stored.output)
 }
@@ -101,14 +101,14 @@ export function columnsOfResult(result: Buffer): string {
 const bytesKey = '$base64'
 
 /** Converts objects with the one key `$base64` to bytes: their JSON form, if they are not valid UTF-8. */
-export function withBytes(value: RuleValue): RuleValue {
-  if (Array.isArray(value)) return value.map((item: RuleValue) => withBytes(item))
+export function restoreBytes(value: RuleValue): RuleValue {
+  if (Array.isArray(value)) return value.map((item: RuleValue) => restoreBytes(item))
   // Objects with another prototype are numbers.
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
   const members = Object.entries(value)
   const [[key, bytes] = []] = members
   if (members.length === 1 && key === bytesKey && typeof bytes === 'string') return Buffer.from(bytes, 'base64')
-  return Object.fromEntries(members.map(([name, member]: [string, RuleValue]) => [name, withBytes(member)]))
+  return Object.fromEntries(members.map(([name, member]: [string, RuleValue]) => [name, restoreBytes(member)]))
 }
 
 /** A time that differs from 0 in each unit of time. */
@@ -121,7 +121,7 @@ const idAttribute = 'id'
  * Returns the entry as the present templates render it. An entry without a result is sent as an earlier version stored it. `why`: the
  * templates cannot render the result.
  */
-export function renderWith(
+export function renderEntry(
   entry: ActionEntry,
   { form, render }: { readonly form: string; readonly render: Render },
 ): ActionEntry | { readonly why: string } {
@@ -131,7 +131,10 @@ export function renderWith(
   try {
     if (stored.atMs === undefined && usesTime(render, stored.output)) return entry
     const { payload, attributes } = render(stored.output, stored.atMs)
-    return { payload, attributes: [...attributes.map((each) => withEarlierId(each, entry)), ...ownAttributes(entry)] }
+    return {
+      payload,
+      attributes: [...attributes.map((each) => keepEarlierId(each, entry)), ...selectOwnAttributes(entry)],
+    }
   } catch (error) {
     if (error instanceof RuleError || error instanceof TypeError) return { why: error.message }
     throw error
@@ -146,12 +149,12 @@ function usesTime(render: Render, output: RuleMap): boolean {
   return !render(output, 0).payload.equals(render(output, aLaterTimeMs).payload)
 }
 
-function withEarlierId(attribute: readonly [string, string], entry: ActionEntry): readonly [string, string] {
+function keepEarlierId(attribute: readonly [string, string], entry: ActionEntry): readonly [string, string] {
   if (attribute[0] !== idAttribute) return attribute
   return entry.attributes.find(([name]) => name === idAttribute) ?? attribute
 }
 
 /** Returns the attributes that the broker has added to those of the templates. */
-function ownAttributes({ attributes }: ActionEntry): ActionEntry['attributes'] {
+function selectOwnAttributes({ attributes }: ActionEntry): ActionEntry['attributes'] {
   return attributes.filter(([name]) => name === 'rule' || name.startsWith('!'))
 }

@@ -4,9 +4,9 @@ import type { PlainRuleAction, RuleActionConfig } from '../../config/index.ts'
 import { splitScopedName } from '../../core/index.ts'
 import { valueAsJson } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import { publicationWithin } from '../columns/rule-namespace.ts'
+import { addPublicationNamespace } from '../columns/rule-namespace.ts'
 import type { RuleSinks } from '../results/action-input.ts'
-import { failureText } from '../results/action-outcome.ts'
+import { describeFailure } from '../results/action-outcome.ts'
 import { compileRepublish } from '../results/republish.ts'
 import type { CompiledAction, RunAction } from './running-rule.ts'
 
@@ -17,7 +17,7 @@ export interface CompileActionsContext {
   readonly log: Pick<Log, 'info'>
   readonly sinks: Pick<RuleSinks, 'store'>
   /** Called before a result is stored for this action. */
-  noteUsed(action: string): void
+  onActionUsed(action: string): void
 }
 
 /** Compiles actions and fallbacks. The counters of fallbacks follow those of all actions. */
@@ -54,17 +54,17 @@ function compileAction(rule: string, action: PlainRuleAction, context: CompileAc
       return (output, { original, actions }) => {
         const publication = make(output, original)
         const failure = actions.publish(
-          namespace === undefined ? publication : publicationWithin(namespace, publication),
+          namespace === undefined ? publication : addPublicationNamespace(namespace, publication),
         )
-        return failure === undefined ? 'success' : { failure: `republish: ${failureText(failure)}` }
+        return failure === undefined ? 'success' : { failure: `republish: ${describeFailure(failure)}` }
       }
     }
     case 'action':
       return (output, { actions, event, original }) => {
-        context.noteUsed(action.id)
+        context.onActionUsed(action.id)
         const failure = sinks.store(action.id, { rule, output, actions, event, original })
         if (failure === undefined) return 'stored'
-        return failure === 'action-queue-full' ? 'discarded' : { failure: `${action.id}: ${failureText(failure)}` }
+        return failure === 'action-queue-full' ? 'discarded' : { failure: `${action.id}: ${describeFailure(failure)}` }
       }
     default:
       throw action satisfies never

@@ -14,7 +14,7 @@ export class LateRuleHook implements RuleHook {
     return this.hook?.runTriggers(triggers, actions) ?? triggers.length
   }
 
-  noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
-    this.hook?.noteLost(lost)
+  recordLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
+    this.hook?.recordLost(lost)
   }
 }

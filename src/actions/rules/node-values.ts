@@ -28,26 +28,26 @@ export class NodeValues implements StoredValues {
   }
 
   set(key: string, value: RuleValue): Map<string, RuleValue> {
-    this.#note(key, valueAsJson(value))
+    this.#recordChange(key, valueAsJson(value))
     return this.#values.set(key, value)
   }
 
   delete(key: string): boolean {
-    this.#note(key, undefined)
+    this.#recordChange(key, undefined)
     return this.#values.delete(key)
   }
 
   /** Applies changes from the main thread, in their final order. `isOwn`: this shard has sent them. */
   apply(changes: readonly StoredValueChange[], isOwn: boolean): void {
     for (const [key, json] of changes) {
-      if (isOwn) this.#hasComeBack(key)
+      if (isOwn) this.#handleReturned(key)
       if (this.#changes.has(key) || this.#underWay.has(key)) continue
       if (json === undefined) this.#values.delete(key)
       else this.#values.set(key, decodeJson(json))
     }
   }
 
-  #note(key: string, json: string | undefined): void {
+  #recordChange(key: string, json: string | undefined): void {
     if (this.#changes.size === 0) setImmediate(() => this.#flush())
     this.#changes.set(key, json)
   }
@@ -59,7 +59,7 @@ export class NodeValues implements StoredValues {
     this.#send(changes)
   }
 
-  #hasComeBack(key: string): void {
+  #handleReturned(key: string): void {
     const left = (this.#underWay.get(key) ?? 1) - 1
     if (left === 0) this.#underWay.delete(key)
     else this.#underWay.set(key, left)

@@ -25,7 +25,7 @@ export interface RuleHostSettings extends Pick<HostFunctions, 'maxEvaluationMs' 
 }
 
 /** `nowMs`: milliseconds since 1970. `nodeValues`: those of `kv_store_*`. */
-export function ruleHost(
+export function createRuleHost(
   nowMs: () => number,
   settings: RuleHostSettings,
   nodeValues: StoredValues = new Map<string, RuleValue>(),
@@ -46,15 +46,15 @@ export function ruleHost(
         throw new RuleError(`decompression failed: ${error instanceof Error ? error.message : String(error)}`)
       }
     },
-    schema: (name) => settings.schemas.find(name),
+    findSchema: (name) => settings.schemas.find(name),
     get maxEvaluationMs() {
       return settings.maxEvaluationMs
     },
     get jqTimeoutMs() {
       return settings.jqTimeoutMs
     },
-    environmentVariable: (name) => process.env[name],
-    storedValue: (area, key) => stored[area].get(key),
+    readEnvironmentVariable: (name) => process.env[name],
+    readStoredValue: (area, key) => stored[area].get(key),
     storeValue(area, key, value) {
       const values = stored[area]
       const previous = values.get(key)

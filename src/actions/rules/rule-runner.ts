@@ -9,7 +9,7 @@
 
 import { randomBytes } from 'node:crypto'
 import {
-  messageOfTrigger,
+  findTriggerMessage,
   type AuthorizationTrigger,
   type MatchedRule,
   type Message,
@@ -24,13 +24,13 @@ import type { RuleError, RuleMap } from '../../values/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { EventMessages } from '../columns/event-messages.ts'
 import { MessageColumns, type PublisherFacts } from '../columns/message-columns.ts'
-import { ColumnsWithin, namespaceOfTrigger } from '../columns/rule-namespace.ts'
-import { sourceColumns, type SourceColumnsContext } from '../columns/source-columns.ts'
-import { eventOfTrigger, triggerColumns, type TriggerColumnsContext } from '../columns/trigger-columns.ts'
+import { ColumnsWithin, findTriggerNamespace } from '../columns/rule-namespace.ts'
+import { createSourceColumns, type SourceColumnsContext } from '../columns/source-columns.ts'
+import { eventOfTrigger, createTriggerColumns, type TriggerColumnsContext } from '../columns/trigger-columns.ts'
 import type { RuleAssignment, RulePlan } from '../plan/rule-plan.ts'
 import type { RuleReport } from '../plan/rule-reports.ts'
 import type { RuleSinks } from '../results/action-input.ts'
-import { outcomeOf } from '../results/action-outcome.ts'
+import { runAction } from '../results/action-outcome.ts'
 import { MessageResults } from '../results/result-limits.ts'
 import type { EvaluateAgain } from '../results/retry-letter.ts'
 import type { ActionOutcome, RuleStatistics } from '../statistics/rule-statistics.ts'
@@ -53,13 +53,13 @@ export interface RuleRunnerDependencies {
   readonly log: Log
   readonly host: HostFunctions
   readonly nodeName: string
-  publisher(clientId: string): PublisherFacts | undefined
+  findPublisher(clientId: string): PublisherFacts | undefined
   /** Returns the source of a decision, by the names of the column `authz_source`. */
-  authorizationSource(trigger: AuthorizationTrigger): string
+  findAuthorizationSource(trigger: AuthorizationTrigger): string
   /** Returns the time by which the duration of rules is measured. */
   monotonicMs(): number
   /** Returns the address of the service of a source. */
-  serverOf(source: string): string | undefined
+  findServer(source: string): string | undefined
   readonly sinks: RuleSinks
   /** Passes rules to the core. */
   setRules(rules: readonly (readonly [TopicFilter, MatchedRule])[], triggers: ReadonlySet<RuleTriggerKind>): void
@@ -91,17 +91,17 @@ export class RuleRunner implements RuleHook {
       host,
       sinks,
       monotonicMs: () => dependencies.monotonicMs(),
-      noteUsed: (action) => {
+      onActionUsed: (action) => {
         if (this.#depth > 1) this.#addActionQueue(action)
       },
     })
     this.#stopLog = new StoppedRuleLog(dependencies.log)
     this.#context = {
       nodeName: dependencies.nodeName,
-      publisher: (clientId) => dependencies.publisher(clientId),
-      authorizationSource: (trigger) => dependencies.authorizationSource(trigger),
-      serverOf: (source) => dependencies.serverOf(source),
-      nextMessageId: () => this.#idPrefix + (++this.#messageIds).toString(16).toUpperCase().padStart(12, '0'),
+      findPublisher: (clientId) => dependencies.findPublisher(clientId),
+      findAuthorizationSource: (trigger) => dependencies.findAuthorizationSource(trigger),
+      findServer: (source) => dependencies.findServer(source),
+      createMessageId: () => this.#idPrefix + (++this.#messageIds).toString(16).toUpperCase().padStart(12, '0'),
     }
   }
 
@@ -119,15 +119,15 @@ export class RuleRunner implements RuleHook {
     this.#eventMessages = new EventMessages(eventMessages)
     this.#dependencies.setRules(filters, new Set([...this.#rules.triggerKinds, ...this.#eventMessages.kinds]))
     clearInterval(this.#seconds)
-    if (this.#rules.size > 0) this.#seconds = setInterval(() => this.#noteSecond(), 1_000).unref()
+    if (this.#rules.size > 0) this.#seconds = setInterval(() => this.#handleSecond(), 1_000).unref()
   }
 
   run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): number {
     if (this.#depth >= maxRuleDepth) {
-      this.#noteDepth(matched as readonly RunningRule[])
+      this.#recordDepthExceeded(matched as readonly RunningRule[])
       return 0
     }
-    const columns = sourceColumns(message, this.#context) ?? new MessageColumns(message, this.#context)
+    const columns = createSourceColumns(message, this.#context) ?? new MessageColumns(message, this.#context)
     const startMs = this.#depth === 0 ? this.#dependencies.monotonicMs() : undefined
     this.#runAll(matched as readonly RunningRule[], columns, { original: message, actions, trigger: undefined })
     return startMs === undefined ? 0 : (this.#dependencies.monotonicMs() - startMs) * costlyStepsPerMs
@@ -137,10 +137,10 @@ export class RuleRunner implements RuleHook {
     const startMs = this.#dependencies.monotonicMs()
     let done = 0
     for (const trigger of triggers) {
-      const columns = triggerColumns(trigger, this.#context)
+      const columns = createTriggerColumns(trigger, this.#context)
       const rules = this.#rules.findByTrigger(trigger.kind)
       if (rules !== undefined) {
-        const original = messageOfTrigger(trigger) ?? noOriginal
+        const original = findTriggerMessage(trigger) ?? noOriginal
         this.#runAll(rules, columns, { original, actions, trigger })
       }
       this.#eventMessages.publish(trigger, new RuleEvent(columns), actions)
@@ -151,12 +151,14 @@ export class RuleRunner implements RuleHook {
     return done
   }
 
-  noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
+  recordLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
     for (const [kind, count] of lost) {
       for (const { statistics } of this.#rules.findByTrigger(kind) ?? []) {
         statistics.counters.matched += count
         statistics.counters.exceptions += count
-        statistics.noteError(`${count} events ${eventOfTrigger[kind]} occurred faster than rules ran, and were dropped`)
+        statistics.recordError(
+          `${count} events ${eventOfTrigger[kind]} occurred faster than rules ran, and were dropped`,
+        )
       }
     }
   }
@@ -174,7 +176,11 @@ export class RuleRunner implements RuleHook {
       const { namespace } = rule
       if (rule.isRunning) continue
       // A message matches rules of its own namespace only.
-      if (namespace !== undefined && context.trigger !== undefined && namespaceOfTrigger(context.trigger) !== namespace)
+      if (
+        namespace !== undefined &&
+        context.trigger !== undefined &&
+        findTriggerNamespace(context.trigger) !== namespace
+      )
         continue
       const event =
         namespace === undefined
@@ -190,19 +196,19 @@ export class RuleRunner implements RuleHook {
   }
 
   /** Counts a result of the rule that its service has accepted or finally refused. */
-  noteDelivered(ruleId: string, isDone: boolean, why: string): void {
+  recordDelivered(ruleId: string, isDone: boolean, why: string): void {
     const statistics = this.#rules.find(ruleId)?.statistics
     if (statistics === undefined) return
     if (isDone) statistics.counters.actionsSuccess++
-    else this.#noteFailedAction(ruleId, statistics, why)
+    else this.#recordFailedAction(ruleId, statistics, why)
   }
 
-  noteFallbackFailure(ruleId: string, why: string): void {
-    this.#rules.find(ruleId)?.statistics.noteError(why)
+  recordFallbackFailure(ruleId: string, why: string): void {
+    this.#rules.find(ruleId)?.statistics.recordError(why)
   }
 
   /** Runs `work`, which a result of the rule has caused. The rule does not run for the messages and events of `work`. */
-  runWithout(ruleId: string, work: () => void): void {
+  runWithoutRule(ruleId: string, work: () => void): void {
     const rule = this.#rules.find(ruleId)
     if (rule === undefined || rule.isRunning) return work()
     rule.isRunning = true
@@ -210,7 +216,7 @@ export class RuleRunner implements RuleHook {
     rule.isRunning = false
   }
 
-  reports(): readonly RuleReport[] {
+  listReports(): readonly RuleReport[] {
     return [...this.#rules.list()].map(({ id, statistics }) => statistics.report(id))
   }
 
@@ -227,7 +233,7 @@ export class RuleRunner implements RuleHook {
    * when it republishes, no publisher waits.
    */
   #addActionQueue(action: string): void {
-    const queue = this.#dependencies.sinks.actionQueueOf(action)
+    const queue = this.#dependencies.sinks.findActionQueue(action)
     if (queue === undefined) return
     for (const { actionQueues } of this.#runningRules) if (!actionQueues.includes(queue)) actionQueues.push(queue)
   }
@@ -243,7 +249,7 @@ export class RuleRunner implements RuleHook {
     }
     if (result.outcome === 'failed') {
       counters.exceptions++
-      statistics.noteError(result.error.message)
+      statistics.recordError(result.error.message)
       if (result.error.kind !== 'evaluation')
         this.#storeStopped(rule, result.error, { event, actions: context.actions })
       return
@@ -251,7 +257,7 @@ export class RuleRunner implements RuleHook {
     const limit = this.#results.add(result.outputs, rule.actions.length, event)
     if (limit !== undefined) {
       counters.exceptions++
-      statistics.noteError(limit.message)
+      statistics.recordError(limit.message)
       return this.#storeStopped(rule, limit, { event, actions: context.actions })
     }
     counters.passed++
@@ -282,11 +288,11 @@ export class RuleRunner implements RuleHook {
     const fields = {
       rule: rule.id,
       reason: why,
-      topic: valueAsJson(event.column('topic')),
+      topic: valueAsJson(event.readColumn('topic')),
       dead_letters: stored.length,
     }
     if (kind === 'internal') log.error('rule failed', fields)
-    else this.#stopLog.note(rule.id, fields)
+    else this.#stopLog.record(rule.id, fields)
   }
 
   /** Evaluates a rule for a stored message. Returns its results, or why it has none. */
@@ -295,7 +301,7 @@ export class RuleRunner implements RuleHook {
     if (rule === undefined) return { failure: `the rule ${ruleId} does not exist, or is disabled` }
     const result = rule.compiled.evaluate(event, rule.host)
     if (result.outcome === 'failed') {
-      rule.statistics.noteError(result.error.message)
+      rule.statistics.recordError(result.error.message)
       return { failure: `the rule ${ruleId} fails again: ${result.error.message}` }
     }
     return result.outcome === 'passed' ? result.outputs : []
@@ -305,38 +311,38 @@ export class RuleRunner implements RuleHook {
   #runAction(rule: RunningRule, { counterIndex, run }: NumberedAction, output: RuleMap, actionRun: ActionRun): boolean {
     const { statistics } = rule
     statistics.counters.actionsTotal++
-    const outcome = outcomeOf(() => run(output, actionRun))
-    statistics.noteFunction(counterIndex, outcome)
-    this.#noteOutcome(rule, outcome)
+    const outcome = runAction(() => run(output, actionRun))
+    statistics.countOutcome(counterIndex, outcome)
+    this.#recordOutcome(rule, outcome)
     return outcome === 'success' || outcome === 'stored'
   }
 
-  #noteOutcome({ id, statistics }: RunningRule, outcome: ActionOutcome): void {
+  #recordOutcome({ id, statistics }: RunningRule, outcome: ActionOutcome): void {
     const { counters } = statistics
     if (outcome === 'success') counters.actionsSuccess++
     else if (outcome === 'discarded') {
       counters.actionsDiscarded++
-      statistics.noteError('the action queue is full')
-    } else if (outcome !== 'stored') this.#noteFailedAction(id, statistics, outcome.failure)
+      statistics.recordError('the action queue is full')
+    } else if (outcome !== 'stored') this.#recordFailedAction(id, statistics, outcome.failure)
   }
 
-  #noteFailedAction(rule: string, statistics: RuleStatistics, why: string): void {
+  #recordFailedAction(rule: string, statistics: RuleStatistics, why: string): void {
     statistics.counters.actionsFailed++
-    statistics.noteError(why)
+    statistics.recordError(why)
     this.#dependencies.log.debug('rule action failed', { rule, why })
   }
 
-  #noteDepth(matched: readonly RunningRule[]): void {
+  #recordDepthExceeded(matched: readonly RunningRule[]): void {
     for (const { statistics } of matched) {
       statistics.counters.matched++
       statistics.counters.exceptions++
-      statistics.noteError(`rules trigger each other by republish more than ${maxRuleDepth} times for one message`)
+      statistics.recordError(`rules trigger each other by republish more than ${maxRuleDepth} times for one message`)
     }
   }
 
-  #noteSecond(): void {
-    for (const { statistics } of this.#rules.list()) statistics.noteSecond()
-    this.#dependencies.sinks.noteSecond()
-    this.#stopLog.noteSecond()
+  #handleSecond(): void {
+    for (const { statistics } of this.#rules.list()) statistics.recordSecond()
+    this.#dependencies.sinks.handleSecond()
+    this.#stopLog.logCounted()
   }
 }

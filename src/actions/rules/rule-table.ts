@@ -5,8 +5,8 @@ import { withFallbacks } from '../../config/index.ts'
 import { type MatchedRule, type RuleTriggerKind, splitScopedName } from '../../core/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import { type CompiledRule, compileRule, type HostFunctions } from '../../rules/index.ts'
-import { rulesByTrigger } from '../columns/rules-by-trigger.ts'
-import { filterWithin, hostWithin } from '../columns/rule-namespace.ts'
+import { groupRulesByTrigger } from '../columns/rules-by-trigger.ts'
+import { addFilterNamespace, createNamespaceHost } from '../columns/rule-namespace.ts'
 import type { RuleAssignment } from '../plan/rule-plan.ts'
 import type { RuleSinks } from '../results/action-input.ts'
 import { RuleStatistics } from '../statistics/rule-statistics.ts'
@@ -15,7 +15,7 @@ import type { RunningRule } from './running-rule.ts'
 
 export interface RuleTableDependencies extends CompileActionsContext {
   readonly host: HostFunctions
-  readonly sinks: Pick<RuleSinks, 'store' | 'actionQueueOf'>
+  readonly sinks: Pick<RuleSinks, 'store' | 'findActionQueue'>
   monotonicMs(): number
 }
 
@@ -83,13 +83,13 @@ export class RuleTable {
       if (!assignment.isEnabled) continue
       for (const filter of rule.compiled.topicFilters) {
         const isIgnored = ignoresSysMessages && filter.startsWith('$SYS/')
-        const within = rule.namespace === undefined ? filter : filterWithin(rule.namespace, filter)
+        const within = rule.namespace === undefined ? filter : addFilterNamespace(rule.namespace, filter)
         if (!isIgnored && within !== undefined) filters.push([within, rule])
       }
     }
     this.#rules = rules
     this.#prepared.clear()
-    this.#byTrigger = rulesByTrigger(
+    this.#byTrigger = groupRulesByTrigger(
       assignments.flatMap(({ id, isEnabled }) => (isEnabled ? [id] : [])),
       rules,
     )
@@ -103,7 +103,7 @@ export class RuleTable {
     const prepared = [known?.compiled, this.#prepared.get(id)].find((each) => each?.sql === sql)
     const all = withFallbacks(actions)
     const actionQueues = all.flatMap((action) => {
-      const queue = action.kind === 'action' ? sinks.actionQueueOf(action.id) : undefined
+      const queue = action.kind === 'action' ? sinks.findActionQueue(action.id) : undefined
       return queue === undefined ? [] : [queue]
     })
     const statistics = known?.statistics ?? new RuleStatistics()
@@ -111,7 +111,7 @@ export class RuleTable {
     return {
       id,
       namespace,
-      host: namespace === undefined ? host : hostWithin(host, namespace),
+      host: namespace === undefined ? host : createNamespaceHost(host, namespace),
       actionQueues,
       sinkActions: actions.flatMap((action) => (action.kind === 'action' ? [action.id] : [])),
       compiled: prepared ?? compileRule(sql, { ruleId: name }),

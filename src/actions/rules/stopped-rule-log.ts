@@ -11,8 +11,8 @@ export class StoppedRuleLog {
     this.#log = log
   }
 
-  /** Writes a line, unless the rule has one for this second already: then the stop is counted for `noteSecond`. */
-  note(rule: string, fields: LogFields): void {
+  /** Writes a line, unless the rule has one for this second already: then the stop is counted for `logCounted`. */
+  record(rule: string, fields: LogFields): void {
     const known = this.#recent.get(rule)
     if (known === undefined) {
       this.#recent.set(rule, { fields, unlogged: 0 })
@@ -24,7 +24,7 @@ export class StoppedRuleLog {
   }
 
   /** Called once per second: writes a line for the stops that were only counted, with the fields of the last one. */
-  noteSecond(): void {
+  logCounted(): void {
     for (const { fields, unlogged } of this.#recent.values())
       if (unlogged > 0) this.#log.warn('rule stopped', { ...fields, count: unlogged })
     this.#recent.clear()

@@ -15,10 +15,10 @@ export interface ServiceSourceDependencies {
   /** Rejects if the service does not respond. */
   open(callbacks: SourceCallbacks): Promise<SourceConnection>
   readonly publisher: { publish(message: SourceMessage): Promise<void>; close(): void }
-  maxPacketBytes(): number
+  readMaxPacketBytes(): number
   after(delayMs: number, work: () => void): { cancel(): void }
   random(): number
-  noteState(state: SourceReport['state'], why: string): void
+  onStateChange(state: SourceReport['state'], why: string): void
   /** Reports an internal error. */
   fail(error: unknown): void
 }
@@ -51,7 +51,7 @@ export class ServiceSource {
   }
 
   /** Called when the service has not responded to the attempt to connect for this time. */
-  noteSilence(silentMs: number): void {
+  handleSilence(silentMs: number): void {
     if (this.#state === 'connecting')
       this.#setState('connecting', `the service has not responded for ${silentMs / 1_000} s`)
   }
@@ -83,7 +83,7 @@ export class ServiceSource {
     this.#setState('connecting', this.#lastError)
     const isCurrent = (): boolean => generation === this.#generation
     try {
-      const connection = await this.#dependencies.open(this.#callbacks(isCurrent))
+      const connection = await this.#dependencies.open(this.#createCallbacks(isCurrent))
       if (isCurrent()) this.#connection = connection
       else connection.close()
     } catch (error) {
@@ -92,27 +92,27 @@ export class ServiceSource {
   }
 
   /** Callbacks of a connection. They have no effect after the connection was replaced. */
-  #callbacks(isCurrent: () => boolean): SourceCallbacks {
+  #createCallbacks(isCurrent: () => boolean): SourceCallbacks {
     return {
       take: async (message) => {
         if (!isCurrent()) throw new Error('the source has another connection, or is stopped')
         return await this.#take(message)
       },
-      noteDropped: (why) => {
+      onDropped: (why) => {
         if (isCurrent()) this.#drop(why)
       },
-      noteConnected: () => {
+      onConnected: () => {
         if (!isCurrent()) return
         this.#backoff.reset()
         this.#setState('connected', '')
       },
-      noteFailed: (error) => {
+      onFailed: (error) => {
         if (isCurrent()) this.#reopen(error)
       },
     }
   }
 
-  #reopen(error: unknown, delayMs = this.#backoff.nextMs()): void {
+  #reopen(error: unknown, delayMs = this.#backoff.computeNextMs()): void {
     this.#generation++
     this.#lastError = maskUrlSecrets(messageOf(error))
     this.#closeConnection()
@@ -130,7 +130,7 @@ export class ServiceSource {
   }
 
   async #take(received: ReceivedMessage): Promise<boolean> {
-    const message = this.#messageOf(received)
+    const message = this.#toSourceMessage(received)
     if (message === undefined) return false
     await this.#dependencies.publisher.publish(message)
     this.#received++
@@ -138,7 +138,7 @@ export class ServiceSource {
   }
 
   /** Returns undefined, and counts the message as dropped, if this broker can never accept it. */
-  #messageOf({ topic, payload, properties, name }: ReceivedMessage): SourceMessage | undefined {
+  #toSourceMessage({ topic, payload, properties, name }: ReceivedMessage): SourceMessage | undefined {
     const { id } = this.#dependencies
     const topicName = parseTopicName(sourceTopicPrefix(id) + topic)
     const propertyBytes = properties.reduce(
@@ -146,7 +146,7 @@ export class ServiceSource {
       0,
     )
     const bytes = payload.length + propertyBytes + Buffer.byteLength(topic) + packetOverheadBytes
-    const maxBytes = this.#dependencies.maxPacketBytes()
+    const maxBytes = this.#dependencies.readMaxPacketBytes()
     if (topicName === undefined) {
       this.#drop(`${name}: the topic ${JSON.stringify(topic)} is not a valid topic name`)
       return undefined
@@ -171,6 +171,6 @@ export class ServiceSource {
     if (state === this.#state && why === this.#why) return
     this.#state = state
     this.#why = why
-    this.#dependencies.noteState(state, why)
+    this.#dependencies.onStateChange(state, why)
   }
 }

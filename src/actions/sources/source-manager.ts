@@ -2,7 +2,7 @@
 // `bridges/`.
 
 import { isDeepStrictEqual } from 'node:util'
-import { bridgeClientId, shardOf, sourceBridgeName } from '../../core/index.ts'
+import { bridgeClientId, computeOwnerShard, sourceBridgeName } from '../../core/index.ts'
 import type { SourceAssignment, SourceService } from '../plan/rule-plan.ts'
 import type { SourceReport } from '../plan/rule-reports.ts'
 import type { ActionBroker } from '../action-broker.ts'
@@ -36,14 +36,14 @@ export class SourceManager {
   }
 
   /** Replaces the sources. Their settings were checked. */
-  take(assignments: readonly SourceAssignment[]): void {
+  configure(assignments: readonly SourceAssignment[]): void {
     if (this.#isClosed) return
     const own = new Map(assignments.filter(({ id }) => this.#isLocal(id)).map((each) => [each.id, each]))
     for (const [id, running] of this.#sources) {
       if (isDeepStrictEqual(own.get(id), running.assignment)) continue
       running.source.stop('the configuration has changed')
       this.#sources.delete(id)
-      this.#broker.endAlarm(alarmOf(id), `the configuration of the source ${id} has changed`)
+      this.#broker.endAlarm(toAlarmName(id), `the configuration of the source ${id} has changed`)
     }
     for (const [id, assignment] of own) {
       if (this.#sources.has(id) || assignment.service === undefined) continue
@@ -51,7 +51,7 @@ export class SourceManager {
     }
   }
 
-  reports(): readonly SourceReport[] {
+  listReports(): readonly SourceReport[] {
     return [...this.#sources.values()].map(({ source }) => source.report())
   }
 
@@ -81,40 +81,42 @@ export class SourceManager {
 
   #isLocal(id: string): boolean {
     const { shards, own } = this.#broker
-    return shardOf(bridgeClientId(sourceBridgeName(id)), shards) === own
+    return computeOwnerShard(bridgeClientId(sourceBridgeName(id)), shards) === own
   }
 
   #start(assignment: SourceAssignment, { type, source, connector }: SourceService): RunningSource {
     const { id } = assignment
     const broker = this.#broker
-    const limits = (): PacketLimits => this.#broker.limits()
-    const guarded = (work: () => void): void => {
+    const readLimits = (): PacketLimits => this.#broker.limits()
+    const runGuarded = (work: () => void): void => {
       try {
         work()
       } catch (error) {
         broker.fail(error)
       }
     }
-    const after = (delayMs: number, work: () => void): { cancel(): void } => {
-      const timer = setTimeout(() => guarded(work), delayMs)
+    const runAfter = (delayMs: number, work: () => void): { cancel(): void } => {
+      const timer = setTimeout(() => runGuarded(work), delayMs)
       return { cancel: () => clearTimeout(timer) }
     }
     const publisher = new SourcePublisher({
       source: id,
       openConnection: (stream) => broker.openConnection(stream),
-      limits,
-      guarded,
-      after,
+      readLimits,
+      runGuarded,
+      after: runAfter,
     })
     const running = new ServiceSource({
       id,
       open: (callbacks) =>
-        watchOpening(sourceTypes[type].open(id, source, connector, callbacks), () => running.noteSilence(maxSilenceMs)),
+        watchOpening(sourceTypes[type].open(id, source, connector, callbacks), () =>
+          running.handleSilence(maxSilenceMs),
+        ),
       publisher,
-      maxPacketBytes: () => limits().maxPacketBytes,
-      after,
+      readMaxPacketBytes: () => readLimits().maxPacketBytes,
+      after: runAfter,
       random: Math.random,
-      noteState: (state, why) => this.#noteState(id, state, why),
+      onStateChange: (state, why) => this.#handleState(id, state, why),
       fail: (error) => broker.fail(error),
     })
     if (source.enable && connector.enable) running.start()
@@ -125,16 +127,16 @@ export class SourceManager {
     return { assignment, source: running, isStopped: false }
   }
 
-  #noteState(id: string, state: SourceReport['state'], why: string): void {
+  #handleState(id: string, state: SourceReport['state'], why: string): void {
     const { log, raiseAlarm, endAlarm } = this.#broker
     if (state === 'connecting' && why !== '') log.debug('source gets no response', { source: id, reason: why })
     else if (state === 'connected') {
       log.info('source connected', { source: id })
-      endAlarm(alarmOf(id), `the source ${id} receives again`)
+      endAlarm(toAlarmName(id), `the source ${id} receives again`)
     } else if (state === 'disconnected' && !this.#isClosed) {
       log.warn('source disconnected', { source: id, reason: why })
       const isWanted = this.#sources.get(id)?.isStopped === false
-      if (isWanted) raiseAlarm(alarmOf(id), `the source ${id} does not receive: ${why}`)
+      if (isWanted) raiseAlarm(toAlarmName(id), `the source ${id} does not receive: ${why}`)
     }
   }
 }
@@ -149,6 +151,6 @@ async function watchOpening(opening: Promise<SourceConnection>, noteSilence: () 
   }
 }
 
-function alarmOf(id: string): AlarmName {
+function toAlarmName(id: string): AlarmName {
   return `source:${id}`
 }

@@ -10,8 +10,8 @@ export interface SourcePublisherDependencies {
   /** `type:name` */
   readonly source: string
   openConnection(stream: ByteStream): void
-  limits(): PacketLimits
-  guarded(work: () => void): void
+  readLimits(): PacketLimits
+  runGuarded(work: () => void): void
   after(delayMs: number, work: () => void): { cancel(): void }
 }
 
@@ -53,7 +53,7 @@ export class SourcePublisher {
 
   #connect(): MqttClient {
     const dependencies = this.#dependencies
-    const [clientEnd, brokerEnd] = createStreamPair((work) => process.nextTick(() => dependencies.guarded(work)))
+    const [clientEnd, brokerEnd] = createStreamPair((work) => process.nextTick(() => dependencies.runGuarded(work)))
     dependencies.openConnection(brokerEnd)
     const topics = new TopicTable(maxCachedTopics)
     const options = {
@@ -64,8 +64,8 @@ export class SourcePublisher {
         properties: { sessionExpiryIntervalSeconds: 0, receiveMaximum: 1 },
       }),
       link: {
-        decoder: { role: 'client', version: 5, topics, ...dependencies.limits() },
-        later: (work: () => void) => void setImmediate(() => dependencies.guarded(work)),
+        decoder: { role: 'client', version: 5, topics, ...dependencies.readLimits() },
+        later: (work: () => void) => void setImmediate(() => dependencies.runGuarded(work)),
         ownsChunks: false,
       },
       brokerName: 'this broker',

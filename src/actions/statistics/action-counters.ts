@@ -18,7 +18,7 @@ export interface ActionCounters extends DeliveryCounters {
   droppedDeadLetters: number
 }
 
-export function newActionCounters(): ActionCounters {
+export function createActionCounters(): ActionCounters {
   return {
     meter: new RateMeter(),
     matched: 0,

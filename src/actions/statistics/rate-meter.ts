@@ -18,7 +18,7 @@ export class RateMeter {
   #before = 0
 
   /** Called once per second with the value of the counter. */
-  noteSecond(count: number): void {
+  recordSecond(count: number): void {
     this.#rate = Math.max(0, count - this.#before)
     this.#before = count
     this.#rateMax = Math.max(this.#rateMax, this.#rate)
@@ -30,7 +30,7 @@ export class RateMeter {
     this.#rate = this.#rateMax = this.#rateLast5m = this.#before = 0
   }
 
-  rates(): Rates {
+  readRates(): Rates {
     return { rate: this.#rate, rateMax: this.#rateMax, rateLast5m: this.#rateLast5m }
   }
 }

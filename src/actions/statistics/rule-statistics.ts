@@ -9,14 +9,14 @@ const maxErrorLength = 500
 export type ActionOutcome = 'success' | 'stored' | 'discarded' | { readonly failure: string }
 
 export class RuleStatistics {
-  counters: RuleCounters = newCounters()
+  counters: RuleCounters = createCounters()
   /** Counters by the index of the action. They stay zero for actions that send to a service. */
   functions: FunctionCounters[] = []
   readonly #meter = new RateMeter()
   #lastError = ''
 
   /** Counts an outcome. Results in an action queue are counted later, by the action that sends them. */
-  noteFunction(place: number, outcome: ActionOutcome): void {
+  countOutcome(place: number, outcome: ActionOutcome): void {
     const counters = this.functions[place]
     if (counters === undefined || outcome === 'stored' || outcome === 'discarded') return
     counters.taken++
@@ -24,38 +24,38 @@ export class RuleStatistics {
     else counters.failed++
   }
 
-  noteError(text: string): void {
+  recordError(text: string): void {
     this.#lastError = text.length > maxErrorLength ? `${text.slice(0, maxErrorLength)}…` : text
   }
 
   /** Called every second. */
-  noteSecond(): void {
-    this.#meter.noteSecond(this.counters.matched)
+  recordSecond(): void {
+    this.#meter.recordSecond(this.counters.matched)
   }
 
   /** Sets the number of actions. */
   setActionCount(count: number): void {
-    if (this.functions.length !== count) this.functions = newFunctionCounters(count)
+    if (this.functions.length !== count) this.functions = createFunctionCounters(count)
   }
 
   reset(): void {
-    this.functions = newFunctionCounters(this.functions.length)
-    this.counters = newCounters()
+    this.functions = createFunctionCounters(this.functions.length)
+    this.counters = createCounters()
     this.#meter.reset()
     this.#lastError = ''
   }
 
   report(id: string): RuleReport {
     const functions = this.functions.map((one) => ({ ...one }))
-    return { id, counters: { ...this.counters }, functions, ...this.#meter.rates(), lastError: this.#lastError }
+    return { id, counters: { ...this.counters }, functions, ...this.#meter.readRates(), lastError: this.#lastError }
   }
 }
 
-function newFunctionCounters(count: number): FunctionCounters[] {
+function createFunctionCounters(count: number): FunctionCounters[] {
   return Array.from({ length: count }, () => ({ taken: 0, success: 0, failed: 0 }))
 }
 
-function newCounters(): RuleCounters {
+function createCounters(): RuleCounters {
   return {
     matched: 0,
     passed: 0,

@@ -73,7 +73,7 @@ export class LiveWatches implements RuleHook {
     const rules: MatchedRule[] = []
     for (const rule of matched) {
       const watch = this.#watches.get(rule.id)
-      if (watch === rule) note(watch, message)
+      if (watch === rule) recordMessage(watch, message)
       else rules.push(rule)
     }
     return rules.length === 0 ? 0 : this.#next.run(rules, message, actions)
@@ -83,8 +83,8 @@ export class LiveWatches implements RuleHook {
     return this.#next.runTriggers(triggers, actions)
   }
 
-  noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
-    this.#next.noteLost(lost)
+  recordLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
+    this.#next.recordLost(lost)
   }
 
   /** Returns the messages since the last call. The first call starts the watch. */
@@ -119,7 +119,7 @@ export class LiveWatches implements RuleHook {
 }
 
 /** The bytes of the message are in a chunk that is used again, so they are copied. */
-function note(watch: Watch, message: Message): void {
+function recordMessage(watch: Watch, message: Message): void {
   if (watch.messages.length >= maxWaiting) {
     watch.leftOut += 1
     return

@@ -53,17 +53,17 @@ export class TopicMetrics implements RuleHook {
   }
 
   /** Replaces the counted topics. Topics that remain keep their counters. */
-  take(topics: readonly string[], nowMs: number): void {
+  configure(topics: readonly string[], nowMs: number): void {
     const wanted = new Set(topics)
     for (const topic of this.#registered.keys()) if (!wanted.has(topic)) this.#registered.delete(topic)
     for (const topic of wanted) {
       if (this.#registered.has(topic)) continue
       const counted = new CountedTopic(topic)
-      const history = [countsOf(counted)]
+      const history = [readCounts(counted)]
       this.#registered.set(topic, { topic: counted, createdAtMs: nowMs, resetAtMs: undefined, history })
     }
     clearInterval(this.#seconds)
-    if (wanted.size > 0) this.#seconds = setInterval(() => this.noteSecond(), 1_000).unref()
+    if (wanted.size > 0) this.#seconds = setInterval(() => this.recordSecond(), 1_000).unref()
     this.#applyRules()
   }
 
@@ -81,13 +81,13 @@ export class TopicMetrics implements RuleHook {
     return this.#next.runTriggers(triggers, actions)
   }
 
-  noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
-    this.#next.noteLost(lost)
+  recordLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
+    this.#next.recordLost(lost)
   }
 
-  reports(): readonly TopicMetricsReport[] {
+  listReports(): readonly TopicMetricsReport[] {
     return [...this.#registered.values()].map(({ topic, createdAtMs, resetAtMs, history }) => {
-      const counts = countsOf(topic)
+      const counts = readCounts(topic)
       const [oldest = counts] = history
       const newest = history.at(-1) ?? counts
       const seconds = Math.max(1, history.length - 1)
@@ -102,14 +102,14 @@ export class TopicMetrics implements RuleHook {
       if (topic !== undefined && registered.topic.id !== topic) continue
       registered.topic.reset()
       registered.resetAtMs = nowMs
-      registered.history = [countsOf(registered.topic)]
+      registered.history = [readCounts(registered.topic)]
     }
   }
 
   /** Called once per second. */
-  noteSecond(): void {
+  recordSecond(): void {
     for (const registered of this.#registered.values()) {
-      registered.history.push(countsOf(registered.topic))
+      registered.history.push(readCounts(registered.topic))
       if (registered.history.length > rateSeconds + 1) registered.history.shift()
     }
   }
@@ -129,6 +129,6 @@ export class TopicMetrics implements RuleHook {
 }
 
 /** In the order of `topicCountNames`. */
-function countsOf({ published, sent, dropped }: CountedTopic): TopicCounts {
+function readCounts({ published, sent, dropped }: CountedTopic): TopicCounts {
   return [...published, ...sent, dropped]
 }

@@ -23,53 +23,58 @@ export type AccountRefusal =
 interface AccountErrorText {
   readonly code: ResultCodeName
   readonly reason: ReasonName
-  readonly words: (name: string) => string
+  readonly formatMessage: (name: string) => string
 }
 
 const accountErrors: Readonly<Record<AccountRefusal, AccountErrorText>> = {
-  'not-found': { code: 'userNotFound', reason: 'USER_NOT_FOUND', words: (name) => `there is no account ${name}` },
-  exists: { code: 'userExists', reason: 'BAD_REQUEST', words: (name) => `${name} exists already` },
+  'not-found': {
+    code: 'userNotFound',
+    reason: 'USER_NOT_FOUND',
+    formatMessage: (name) => `there is no account ${name}`,
+  },
+  exists: { code: 'userExists', reason: 'BAD_REQUEST', formatMessage: (name) => `${name} exists already` },
   'too-many': {
     code: 'invalidParameter',
     reason: 'BAD_REQUEST',
-    words: () => 'the maximum number of accounts exists: delete one first',
+    formatMessage: () => 'the maximum number of accounts exists: delete one first',
   },
   'is-own': {
     code: 'adminCannotBeDeleted',
     reason: 'NOT_ALLOWED',
-    words: (name) => `${name} is the account of http_server, which must stay a global administrator`,
+    formatMessage: (name) => `${name} is the account of http_server, which must stay a global administrator`,
   },
   'is-configured': {
     code: 'invalidParameter',
     reason: 'BAD_REQUEST',
-    words: (name) => `the password of ${name} is set by http_server.password: change it there`,
+    formatMessage: (name) => `the password of ${name} is set by http_server.password: change it there`,
   },
   'is-of-provider': {
     code: 'invalidParameter',
     reason: 'BAD_REQUEST',
-    words: (name) => `${name} logs in by OpenID Connect: password, second factor and role are those of the provider`,
+    formatMessage: (name) =>
+      `${name} logs in by OpenID Connect: password, second factor and role are those of the provider`,
   },
   'has-mfa': {
     code: 'invalidParameter',
     reason: 'CONFLICT',
-    words: (name) => `${name} has a second factor: an administrator removes it first`,
+    formatMessage: (name) => `${name} has a second factor: an administrator removes it first`,
   },
   'wrong-password': {
     code: 'wrongOldPassword',
     reason: 'ERROR_PWD_NOT_MATCH',
-    words: () => 'the old password is wrong',
+    formatMessage: () => 'the old password is wrong',
   },
 }
 
 /** In version 4. */
 export function refuseAccount(refused: AccountRefusal, name: string): ApiError {
-  const { code, words } = accountErrors[refused]
+  const { code, formatMessage: words } = accountErrors[refused]
   return markGuess(refuse(code, words(JSON.stringify(name))), refused, name)
 }
 
 /** In version 5. */
 export function refuseAccountFor(refused: AccountRefusal, name: string): ApiError {
-  const { code, reason, words } = accountErrors[refused]
+  const { code, reason, formatMessage: words } = accountErrors[refused]
   const message = words(JSON.stringify(name))
   // An existing user has one code in both versions, because clients of both check it.
   if (code === 'userExists') return refuse(code, message).withReason(reason)

@@ -5,7 +5,7 @@ import type { apiKeyEndpoints } from './api-key-endpoints.ts'
 import type { ReplyOf } from '../../contract/index.ts'
 import { type Handlers, ApiError, refuseFor, offsetTime } from '../../management/index.ts'
 import type { App, StoredAccounts } from './stored-accounts.ts'
-import { readRoleAssignment, type RoleAssignment, writtenRole } from './roles.ts'
+import { readRoleAssignment, type RoleAssignment, formatRole } from './roles.ts'
 
 type Known = typeof apiKeyEndpoints
 
@@ -13,13 +13,14 @@ const idBytes = 12
 const newcomer: RoleAssignment = { role: 'administrator', namespace: undefined }
 
 /** Version 4 identifies a program by its ID, version 5 by its name, which is unique from now on. */
-export function apiKeyHandlers(accounts: StoredAccounts): Handlers<Known> {
-  const find = (name: string): App | undefined => accounts.apps().find((app) => app.name === name) ?? accounts.app(name)
+export function createApiKeyHandlers(accounts: StoredAccounts): Handlers<Known> {
+  const find = (name: string): App | undefined =>
+    accounts.listApps().find((app) => app.name === name) ?? accounts.findApp(name)
   return {
-    get_api_keys: () => ({ code: 0, data: accounts.apps().map(written) }),
+    get_api_keys: () => ({ code: 0, data: accounts.listApps().map(toResponse) }),
     get_api_key: ({ params: { name } }) => {
       const found = find(name)
-      return found === undefined ? absent(name) : { code: 0, ...written(found) }
+      return found === undefined ? refuseUnknownApiKey(name) : { code: 0, ...toResponse(found) }
     },
     add_api_key: async ({ body, caller }) => {
       const { name, desc: description, enable: isEnabled } = body
@@ -33,12 +34,12 @@ export function apiKeyHandlers(accounts: StoredAccounts): Handlers<Known> {
       const made = await accounts.createApp(app, caller)
       if (typeof made === 'string')
         return refuseFor('BAD_REQUEST', 'the maximum number of accounts and API keys exists; delete one first')
-      const kept = accounts.app(id)
-      return kept === undefined ? absent(name) : { code: 0, ...written(kept), api_secret: made.secret }
+      const kept = accounts.findApp(id)
+      return kept === undefined ? refuseUnknownApiKey(name) : { code: 0, ...toResponse(kept), api_secret: made.secret }
     },
     change_api_key: async ({ params: { name }, body, caller }) => {
       const before = find(name)
-      if (before === undefined) return absent(name)
+      if (before === undefined) return refuseUnknownApiKey(name)
       const report = readRoleAssignment(body, { role: before.role, namespace: before.namespace })
       if (report instanceof ApiError) return report
       const end = body.expired_at === undefined ? { atMs: before.expiresAtMs } : readEnd(body.expired_at)
@@ -46,12 +47,15 @@ export function apiKeyHandlers(accounts: StoredAccounts): Handlers<Known> {
       const { desc: description = before.description, enable: isEnabled = before.isEnabled } = body
       const change = { description, isEnabled, ...report, expiresAtMs: end.atMs }
       const refused = await accounts.updateApp(before.id, change, caller)
-      const after = accounts.app(before.id)
-      return refused !== undefined || after === undefined ? absent(name) : { code: 0, ...written(after) }
+      const after = accounts.findApp(before.id)
+      return refused !== undefined || after === undefined
+        ? refuseUnknownApiKey(name)
+        : { code: 0, ...toResponse(after) }
     },
     remove_api_key: async ({ params: { name }, caller }) => {
       const found = find(name)
-      if (found === undefined || (await accounts.deleteApp(found.id, caller)) !== undefined) return absent(name)
+      if (found === undefined || (await accounts.deleteApp(found.id, caller)) !== undefined)
+        return refuseUnknownApiKey(name)
       return { code: 0 }
     },
   }
@@ -67,11 +71,11 @@ function readEnd(text: string): { readonly atMs: number | undefined } | ApiError
   return refuseFor('BAD_REQUEST', `expired_at in the body is neither ${never} nor a time of RFC 3339`)
 }
 
-function absent(name: string): ApiError {
+function refuseUnknownApiKey(name: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no API key ${JSON.stringify(name)}`)
 }
 
-function written(app: App): ReplyOf<Known['get_api_keys']>['data'][number] {
+function toResponse(app: App): ReplyOf<Known['get_api_keys']>['data'][number] {
   const { id, name, description, isEnabled, expiresAtMs, createdAtMs, namespace = null } = app
   return {
     name,
@@ -81,7 +85,7 @@ function written(app: App): ReplyOf<Known['get_api_keys']>['data'][number] {
     expired_at: expiresAtMs === undefined ? never : offsetTime(expiresAtMs),
     expired: expiresAtMs !== undefined && expiresAtMs <= Date.now(),
     created_at: offsetTime(createdAtMs),
-    role: writtenRole(app),
+    role: formatRole(app),
     scopes: null,
     namespace,
   }

@@ -9,7 +9,7 @@ export interface RoleAssignment<Known extends Role = Role> {
   readonly namespace: string | undefined
 }
 
-export function writtenRole({ role, namespace }: RoleAssignment): string {
+export function formatRole({ role, namespace }: RoleAssignment): string {
   return namespace === undefined ? role : `ns:${namespace}::${role}`
 }
 

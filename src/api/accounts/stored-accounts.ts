@@ -57,7 +57,7 @@ export interface AccountDependencies {
   readonly records: AccessRecords
   readonly work: PasswordHasher
   /** The currently configured account. */
-  readonly own: () => ConfiguredAccount
+  readonly readConfiguredAccount: () => ConfiguredAccount
   readonly isHardened: boolean
   readonly log: Log
 }
@@ -76,8 +76,8 @@ export class StoredAccounts {
     this.#dependencies = dependencies
   }
 
-  users(): readonly User[] {
-    return usersOf(this.#dependencies)
+  listUsers(): readonly User[] {
+    return listUsers(this.#dependencies)
   }
 
   async createUser(
@@ -92,7 +92,7 @@ export class StoredAccounts {
       if (isTaken(this.#dependencies, name)) return 'exists'
       if (countAdmins(records) >= maxAdmins) return 'too-many'
       return {
-        put: [{ kind: 'account', ...user, password: kept, createdAtMs: records.newMomentMs() }],
+        put: [{ kind: 'account', ...user, password: kept, createdAtMs: records.createMomentMs() }],
         delete: [],
       }
     })
@@ -161,13 +161,13 @@ export class StoredAccounts {
     return this.#dependencies.isHardened && isWellKnownPassword(name, password)
   }
 
-  apps(): readonly App[] {
-    return [...this.#dependencies.records.list('api-key')].map((record) => appOf(record))
+  listApps(): readonly App[] {
+    return [...this.#dependencies.records.list('api-key')].map((record) => toApp(record))
   }
 
-  app(id: string): App | undefined {
+  findApp(id: string): App | undefined {
     const found = this.#findApp(id)
-    return found === undefined ? undefined : appOf(found)
+    return found === undefined ? undefined : toApp(found)
   }
 
   async createApp(
@@ -175,12 +175,12 @@ export class StoredAccounts {
     by: Requester,
   ): Promise<AccountRefusal | { readonly secret: string }> {
     const { records, work } = this.#dependencies
-    const secret = given ?? randomSecret()
+    const secret = given ?? createSecret()
     const kept = given === undefined ? hashSecret(secret) : await work.hash(secret)
     const refused = await this.#carryOut(`application ${app.id} made`, by, () => {
       if (isTaken(this.#dependencies, app.id)) return 'exists'
       if (countAdmins(records) >= maxAdmins) return 'too-many'
-      return { put: [{ kind: 'api-key', ...app, secret: kept, createdAtMs: records.newMomentMs() }], delete: [] }
+      return { put: [{ kind: 'api-key', ...app, secret: kept, createdAtMs: records.createMomentMs() }], delete: [] }
     })
     return refused ?? { secret }
   }
@@ -221,11 +221,11 @@ export class StoredAccounts {
   }
 
   #isOwn(name: string): boolean {
-    return name === this.#dependencies.own().username
+    return name === this.#dependencies.readConfiguredAccount().username
   }
 
   #hasConfiguredPassword(name: string): boolean {
-    return this.#isOwn(name) && this.#dependencies.own().password !== undefined
+    return this.#isOwn(name) && this.#dependencies.readConfiguredAccount().password !== undefined
   }
 
   #replaceUser(name: string, change: Partial<AccountRecord>): NodeRecordChange | AccountRefusal {
@@ -242,8 +242,8 @@ export class StoredAccounts {
   }
 }
 
-function usersOf({ records, own }: AccountDependencies): User[] {
-  const users = [...records.list('account')].map((record) => userOf(record))
+function listUsers({ records, readConfiguredAccount: own }: AccountDependencies): User[] {
+  const users = [...records.list('account')].map((record) => toUser(record))
   const isOwnKept = users.some(({ name }) => name === own().username)
   const defaults = {
     role: 'administrator',
@@ -255,7 +255,7 @@ function usersOf({ records, own }: AccountDependencies): User[] {
   return isOwnKept ? users : [{ name: own().username, ...defaults }, ...users]
 }
 
-function userOf(record: AccountRecord): User {
+function toUser(record: AccountRecord): User {
   const { name, role, namespace, description, secondFactor } = record
   const backend = isOfProvider(record) ? 'oidc' : 'local'
   const mfa = secondFactor === undefined ? 'none' : 'totp'
@@ -264,12 +264,12 @@ function userOf(record: AccountRecord): User {
 }
 
 /** Users and programs authenticate in the same way, so a name belongs to one of them. */
-function isTaken({ records, own }: AccountDependencies, name: string): boolean {
+function isTaken({ records, readConfiguredAccount: own }: AccountDependencies, name: string): boolean {
   if (name === own().username || records.find({ kind: 'account', name }) !== undefined) return true
   return records.find({ kind: 'api-key', id: name }) !== undefined
 }
 
-function appOf({ kind: _kind, secret: _secret, ...app }: ApiKeyRecord): App {
+function toApp({ kind: _kind, secret: _secret, ...app }: ApiKeyRecord): App {
   return app
 }
 
@@ -277,7 +277,7 @@ const apiSecretBytes = 32
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** 32 random bytes as a number of base 62. */
-function randomSecret(): string {
+function createSecret(): string {
   let rest = BigInt(`0x${randomBytes(apiSecretBytes).toString('hex')}`)
   let text = ''
   for (; rest > 0n; rest /= 62n) text = base62.charAt(Number(rest % 62n)) + text

@@ -8,23 +8,23 @@ import { type Handlers, ApiError, refuse, requestedRole, type Authenticator } fr
 
 type Known = typeof accountEndpoints
 
-export function accountHandlers(accounts: StoredAccounts, authenticator: () => Authenticator): Handlers<Known> {
+export function createAccountHandlers(accounts: StoredAccounts, authenticator: () => Authenticator): Handlers<Known> {
   return {
     check_password: async ({ body: { username, password }, caller, gone }) => {
       const found = await authenticator().logIn(username, password, caller.address, { gone })
       return found instanceof ApiError ? found : { code: 0 }
     },
-    ...userHandlers(accounts),
-    ...appHandlers(accounts),
+    ...createUserHandlers(accounts),
+    ...createAppHandlers(accounts),
   }
 }
 
 type UserEndpoints = 'list_users' | 'create_user' | 'update_user' | 'delete_user' | 'change_password'
 
-function userHandlers(accounts: StoredAccounts): Handlers<Pick<Known, UserEndpoints>> {
+function createUserHandlers(accounts: StoredAccounts): Handlers<Pick<Known, UserEndpoints>> {
   return {
     list_users: () => {
-      const data = accounts.users().map(({ name, role, namespace }) => ({
+      const data = accounts.listUsers().map(({ name, role, namespace }) => ({
         username: name,
         tags: role,
         ...(namespace === undefined ? {} : { namespace }),
@@ -36,38 +36,38 @@ function userHandlers(accounts: StoredAccounts): Handlers<Pick<Known, UserEndpoi
       if (username === '' || password === '') return refuse('emptyCredentials', 'username or password is empty', 400)
       const role = requestedRole(body) ?? 'administrator'
       if (role instanceof ApiError) return role
-      const refused = refusalOfPassword(accounts, username, password)
+      const refused = checkPassword(accounts, username, password)
       if (refused !== undefined) return refused
       const user = { name: username, role, namespace: undefined, description: '' }
-      return responseOf(await accounts.createUser({ ...user, password }, caller), username)
+      return toOutcomeResponse(await accounts.createUser({ ...user, password }, caller), username)
     },
     update_user: async ({ params: { username }, body, caller }) => {
       const role = requestedRole(body)
       if (role instanceof ApiError) return role
       if (role === undefined) return refuse('missingParameter', 'tags in the body is missing')
-      return responseOf(await accounts.updateUser(username, { role }, caller), username)
+      return toOutcomeResponse(await accounts.updateUser(username, { role }, caller), username)
     },
     delete_user: async ({ params: { username }, caller }) =>
-      responseOf(await accounts.deleteUser(username, caller), username),
+      toOutcomeResponse(await accounts.deleteUser(username, caller), username),
     change_password: async ({ params: { username }, body: { old_pwd: old, new_pwd: password }, caller }) => {
-      const refused = refusalOfPassword(accounts, username, password)
+      const refused = checkPassword(accounts, username, password)
       if (refused !== undefined) return refused
       // A user of the control socket may do everything: a lost password is reset there.
       if (old === undefined && caller.by !== 'socket')
         return refuse('missingParameter', 'old_pwd in the body is missing')
-      return responseOf(await accounts.changePassword({ name: username, old, new: password }, caller), username)
+      return toOutcomeResponse(await accounts.changePassword({ name: username, old, new: password }, caller), username)
     },
   }
 }
 
 type AppEndpoints = 'list_apps' | 'create_app' | 'lookup_app' | 'update_app' | 'delete_app'
 
-function appHandlers(accounts: StoredAccounts): Handlers<Pick<Known, AppEndpoints>> {
+function createAppHandlers(accounts: StoredAccounts): Handlers<Pick<Known, AppEndpoints>> {
   return {
-    list_apps: () => ({ code: 0, data: accounts.apps().map(written) }),
+    list_apps: () => ({ code: 0, data: accounts.listApps().map(toResponse) }),
     create_app: async ({ body, caller }) => {
       const { app_id: id, secret } = body
-      const given = changeIn(body)
+      const given = parseAppChange(body)
       if (given instanceof ApiError) return given
       const defaults = {
         name: id,
@@ -81,14 +81,15 @@ function appHandlers(accounts: StoredAccounts): Handlers<Pick<Known, AppEndpoint
       return typeof made === 'string' ? refuseAccount(made, id) : { code: 0, data: { secret: made.secret } }
     },
     lookup_app: ({ params: { app_id: id } }) => {
-      const found = accounts.app(id)
-      return found === undefined ? refuseAccount('not-found', id) : { code: 0, data: written(found) }
+      const found = accounts.findApp(id)
+      return found === undefined ? refuseAccount('not-found', id) : { code: 0, data: toResponse(found) }
     },
     update_app: async ({ params: { app_id: id }, body, caller }) => {
-      const change = changeIn(body)
-      return change instanceof ApiError ? change : responseOf(await accounts.updateApp(id, change, caller), id)
+      const change = parseAppChange(body)
+      return change instanceof ApiError ? change : toOutcomeResponse(await accounts.updateApp(id, change, caller), id)
     },
-    delete_app: async ({ params: { app_id: id }, caller }) => responseOf(await accounts.deleteApp(id, caller), id),
+    delete_app: async ({ params: { app_id: id }, caller }) =>
+      toOutcomeResponse(await accounts.deleteApp(id, caller), id),
   }
 }
 
@@ -96,13 +97,13 @@ const msPerSecond = 1_000
 
 type AppReply = ReplyOf<Known['lookup_app']>['data']
 
-function written({ id, name, description, role, namespace, isEnabled, expiresAtMs }: App): AppReply {
+function toResponse({ id, name, description, role, namespace, isEnabled, expiresAtMs }: App): AppReply {
   const expired = expiresAtMs === undefined ? null : Math.floor(expiresAtMs / msPerSecond)
   const ofNamespace = namespace === undefined ? {} : { namespace }
   return { app_id: id, name, desc: description, status: isEnabled, expired, tags: role, ...ofNamespace }
 }
 
-function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | ApiError {
+function parseAppChange(body: RequestOf<Known['update_app']>['body']): AppChange | ApiError {
   const { name, desc, status, expired } = body
   const role = requestedRole(body)
   if (role instanceof ApiError) return role
@@ -118,7 +119,7 @@ function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | Api
 const passwordForm = /^[\x20-\x7e]{8,64}$/
 
 /** Returns why a password is not allowed. */
-export function refusalOfPassword(accounts: StoredAccounts, name: string, password: string): ApiError | undefined {
+export function checkPassword(accounts: StoredAccounts, name: string, password: string): ApiError | undefined {
   if (!passwordForm.test(password)) {
     return refuse(
       'invalidParameter',
@@ -129,6 +130,6 @@ export function refusalOfPassword(accounts: StoredAccounts, name: string, passwo
   return refuse('invalidParameter', 'this is a well-known password: choose another one')
 }
 
-function responseOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {
+function toOutcomeResponse(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {
   return refused === undefined ? { code: 0 } : refuseAccount(refused, name)
 }

@@ -10,27 +10,27 @@ import type { alarmEndpoints } from './endpoints.ts'
 type Known = typeof alarmEndpoints
 type Row = ReplyOf<Known['list_node_alarms']>['data'][number]
 
-export function alarmHandlers({ nodeName, alarms }: Pick<ApiContext, 'nodeName' | 'alarms'>): Handlers<Known> {
-  const all = (): Row[] => [...alarms.active(), ...alarms.history()].map(rowOf)
-  const active = (): Row[] => alarms.active().map(rowOf)
-  const history = (): Row[] => alarms.history().map(rowOf)
-  const ofNodes = (rows: Row[]) => ({ code: 0 as const, data: [{ node: nodeName, alarms: rows }] })
-  const ofNode = (node: string, rows: () => Row[]) =>
+export function createAlarmHandlers({ nodeName, alarms }: Pick<ApiContext, 'nodeName' | 'alarms'>): Handlers<Known> {
+  const listAll = (): Row[] => [...alarms.listActive(), ...alarms.listHistory()].map(toRow)
+  const listActive = (): Row[] => alarms.listActive().map(toRow)
+  const listHistory = (): Row[] => alarms.listHistory().map(toRow)
+  const toNodesResponse = (rows: Row[]) => ({ code: 0 as const, data: [{ node: nodeName, alarms: rows }] })
+  const toNodeResponse = (node: string, rows: () => Row[]) =>
     node === nodeName ? { code: 0 as const, data: rows() } : refuseNode(node, nodeName)
-  const present = () => alarms.active().map(({ name, message }) => ({ id: name, desc: message }))
-  const past = () =>
-    alarms.history().map(({ name, message, deactivatedAtMs, activatedAtMs }) => ({
+  const listPresent = () => alarms.listActive().map(({ name, message }) => ({ id: name, desc: message }))
+  const listPast = () =>
+    alarms.listHistory().map(({ name, message, deactivatedAtMs, activatedAtMs }) => ({
       id: name,
       desc: message,
       clear_at: localTime(deactivatedAtMs ?? activatedAtMs),
     }))
   return {
-    list_alarms: () => ofNodes(all()),
-    list_activated_alarms: () => ofNodes(active()),
-    list_deactivated_alarms: () => ofNodes(history()),
-    list_node_alarms: ({ params }) => ofNode(params.node, all),
-    list_node_activated_alarms: ({ params }) => ofNode(params.node, active),
-    list_node_deactivated_alarms: ({ params }) => ofNode(params.node, history),
+    list_alarms: () => toNodesResponse(listAll()),
+    list_activated_alarms: () => toNodesResponse(listActive()),
+    list_deactivated_alarms: () => toNodesResponse(listHistory()),
+    list_node_alarms: ({ params }) => toNodeResponse(params.node, listAll),
+    list_node_activated_alarms: ({ params }) => toNodeResponse(params.node, listActive),
+    list_node_deactivated_alarms: ({ params }) => toNodeResponse(params.node, listHistory),
     deactivate_alarm: ({ body }): ApiError | { code: 0 } => {
       const { name, node = nodeName } = body
       if (node !== nodeName) return refuseNode(node, nodeName)
@@ -40,12 +40,12 @@ export function alarmHandlers({ nodeName, alarms }: Pick<ApiContext, 'nodeName' 
     forget_deactivated_alarms: () => forget(alarms),
     forget_node_deactivated_alarms: ({ params: { node } }) =>
       node === nodeName ? forget(alarms) : refuseNode(node, nodeName),
-    list_present_alarms: () => ({ code: 0, data: [{ node: nodeName, alarms: present() }] }),
+    list_present_alarms: () => ({ code: 0, data: [{ node: nodeName, alarms: listPresent() }] }),
     list_node_present_alarms: ({ params: { node } }) =>
-      node === nodeName ? { code: 0, data: present() } : refuseNode(node, nodeName),
-    list_alarm_history: () => ({ code: 0, data: [{ node: nodeName, alarms: past() }] }),
+      node === nodeName ? { code: 0, data: listPresent() } : refuseNode(node, nodeName),
+    list_alarm_history: () => ({ code: 0, data: [{ node: nodeName, alarms: listPast() }] }),
     list_node_alarm_history: ({ params: { node } }) =>
-      node === nodeName ? { code: 0, data: past() } : refuseNode(node, nodeName),
+      node === nodeName ? { code: 0, data: listPast() } : refuseNode(node, nodeName),
   }
 }
 
@@ -54,13 +54,13 @@ function forget(alarms: Alarms): { code: 0 } {
   return { code: 0 }
 }
 
-function rowOf({
+function toRow({
   name,
   message,
   activatedAtMs,
   deactivatedAtMs,
   occurrences,
-}: ReturnType<Alarms['active']>[number]): Row {
+}: ReturnType<Alarms['listActive']>[number]): Row {
   return {
     name,
     message,

@@ -9,11 +9,11 @@ type Known = typeof auditEndpoints
 
 const defaultLimit = 100
 
-export function auditHandlers({ audit }: Pick<ApiContext, 'audit'>): Handlers<Known> {
+export function createAuditHandlers({ audit }: Pick<ApiContext, 'audit'>): Handlers<Known> {
   return {
     get_audit: async ({ query, namespace }) => {
       const { username: name, operation, outcome, via, address, since, until } = query
-      const [sinceMs, untilMs] = [timeIn(since), timeIn(until)]
+      const [sinceMs, untilMs] = [parseTime(since), parseTime(until)]
       if (Number.isNaN(sinceMs) || Number.isNaN(untilMs)) {
         return refuseFor(
           'BAD_REQUEST',
@@ -24,17 +24,17 @@ export function auditHandlers({ audit }: Pick<ApiContext, 'audit'>): Handlers<Kn
       const filter = { name, operation, outcome, via, address, namespace, sinceMs, untilMs }
       const found = await audit.list(filter, page)
       const meta = { ...metaOf(page, found), max_bytes: audit.maxBytes }
-      return { code: 0, data: found.items.map(written), meta }
+      return { code: 0, data: found.items.map(toResponse), meta }
     },
   }
 }
 
 /** NaN: invalid. */
-function timeIn(text: string | undefined): number | undefined {
+function parseTime(text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   return /^\d+$/.test(text) ? Number(text) : Date.parse(text)
 }
 
-function written({ atMs, name, tookMs, ...entry }: AuditEntry): ReplyOf<Known['get_audit']>['data'][number] {
+function toResponse({ atMs, name, tookMs, ...entry }: AuditEntry): ReplyOf<Known['get_audit']>['data'][number] {
   return { at: offsetTime(atMs), at_ms: atMs, username: name, ...entry, took_ms: tookMs }
 }

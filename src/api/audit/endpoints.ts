@@ -2,7 +2,7 @@
 
 import { endpoint, Type } from '../../contract/index.ts'
 
-const words = (description: string) => Type.Optional(Type.String({ maxLength: 256, description }))
+const text = (description: string) => Type.Optional(Type.String({ maxLength: 256, description }))
 const moment = Type.Optional(
   Type.String({
     maxLength: 64,
@@ -50,11 +50,11 @@ export const auditEndpoints = {
           description: 'Maximum number of entries in a page. Default: 100.',
         }),
       ),
-      username: words('Account, API key or subject of a token.'),
-      operation: words('Operation, as `operationId` in the OpenAPI document.'),
-      outcome: words('Outcome of the request: `done`, `refused` or `failed`.'),
-      via: words('Origin of the request: `v4`, `v5`, `ctl` or `signal`.'),
-      address: words('Address from which the request was sent.'),
+      username: text('Account, API key or subject of a token.'),
+      operation: text('Operation, as `operationId` in the OpenAPI document.'),
+      outcome: text('Outcome of the request: `done`, `refused` or `failed`.'),
+      via: text('Origin of the request: `v4`, `v5`, `ctl` or `signal`.'),
+      address: text('Address from which the request was sent.'),
       since: moment,
       until: moment,
     }),

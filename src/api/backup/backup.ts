@@ -29,24 +29,24 @@ const msPerSecond = 1_000
 /** What the handlers use of the backups. */
 export type UsedBackups = Omit<Backups, 'makeScheduled'>
 
-export function backupHandlers(backup: UsedBackups): Handlers<Known> {
-  return { ...fileHandlers(backup), ...jobHandlers(backup) }
+export function createBackupHandlers(backup: UsedBackups): Handlers<Known> {
+  return { ...createFileHandlers(backup), ...createJobHandlers(backup) }
 }
 
 type OfFiles = 'get_backup_files' | 'upload_backup_file' | 'download_backup_file' | 'delete_backup_file'
 
-function fileHandlers(backup: UsedBackups): Handlers<Pick<Known, OfFiles>> {
+function createFileHandlers(backup: UsedBackups): Handlers<Pick<Known, OfFiles>> {
   return {
     get_backup_files: async ({ query, namespace, caller }) => {
       const page = { page: query.page ?? 1, limit: query.limit ?? defaultLimit }
-      const found = await backup.list(scopeOf(caller, namespace), page)
-      if ('symbol' in found) return refusalFor(found)
-      return { code: 0, data: found.items.map(written), meta: metaOf(page, found) }
+      const found = await backup.list(toScope(caller, namespace), page)
+      if ('symbol' in found) return toApiError(found)
+      return { code: 0, data: found.items.map(toFileResponse), meta: metaOf(page, found) }
     },
     upload_backup_file: async ({ body: { filename, content }, namespace, caller }) => {
       try {
-        const kept = await backup.receive(scopeOf(caller, namespace), filename, content)
-        return 'symbol' in kept ? refusalFor(kept) : { code: 0, ...written(kept) }
+        const kept = await backup.receive(toScope(caller, namespace), filename, content)
+        return 'symbol' in kept ? toApiError(kept) : { code: 0, ...toFileResponse(kept) }
       } catch (error) {
         if (content.errored instanceof MalformedUpload) return refuseFor('BAD_REQUEST', content.errored.message)
         throw error
@@ -55,42 +55,42 @@ function fileHandlers(backup: UsedBackups): Handlers<Pick<Known, OfFiles>> {
       }
     },
     download_backup_file: async ({ params: { filename }, query, namespace, caller }) => {
-      const found = refusalOfNode(backup, query.node) ?? (await backup.read(scopeOf(caller, namespace), filename))
-      if ('symbol' in found) return refusalFor(found)
+      const found = checkNode(backup, query.node) ?? (await backup.read(toScope(caller, namespace), filename))
+      if ('symbol' in found) return toApiError(found)
       return 'content' in found ? found.content : found
     },
     delete_backup_file: async ({ params: { filename }, query, namespace, caller }) => {
-      const refused = refusalOfNode(backup, query.node)
+      const refused = checkNode(backup, query.node)
       if (refused !== undefined) return refused
-      const failed = await backup.remove(scopeOf(caller, namespace), filename)
-      return failed === undefined ? { code: 0 } : refusalFor(failed)
+      const failed = await backup.remove(toScope(caller, namespace), filename)
+      return failed === undefined ? { code: 0 } : toApiError(failed)
     },
   }
 }
 
 type OfJobs = Exclude<keyof Known, OfFiles>
 
-function jobHandlers(backup: UsedBackups): Handlers<Pick<Known, OfJobs>> {
+function createJobHandlers(backup: UsedBackups): Handlers<Pick<Known, OfJobs>> {
   return {
     import_backup: async ({ body, namespace, caller }) => {
-      const refused = refusalOfNode(backup, body.node)
+      const refused = checkNode(backup, body.node)
       if (refused !== undefined) return refused
       const { filename, parts, dry_run: isDryRun = false, allow_security_profile_mismatch: allows = false } = body
       const request = { filename, isDryRun, allowsProfileMismatch: allows, parts }
-      const outcome = await backup.import(scopeOf(caller, namespace), request)
-      return 'symbol' in outcome ? refusalFor(outcome) : { code: 0, data: writtenOutcome(outcome) }
+      const outcome = await backup.import(toScope(caller, namespace), request)
+      return 'symbol' in outcome ? toApiError(outcome) : { code: 0, data: toOutcomeResponse(outcome) }
     },
     export_backup: async ({ body: { table_sets: tableSets, root_keys: rootKeys }, namespace, caller }) => {
-      const made = await backup.export(scopeOf(caller, namespace), { tableSets, rootKeys })
-      return 'symbol' in made ? refusalFor(made) : { code: 0, ...written(made), tables: [...made.tables] }
+      const made = await backup.export(toScope(caller, namespace), { tableSets, rootKeys })
+      return 'symbol' in made ? toApiError(made) : { code: 0, ...toFileResponse(made), tables: [...made.tables] }
     },
     verify_backup: async ({ body: { filename }, namespace, caller }) => {
-      const found = await backup.verify(scopeOf(caller, namespace), filename)
-      return 'symbol' in found ? refusalFor(found) : { code: 0, data: writtenDescription(found) }
+      const found = await backup.verify(toScope(caller, namespace), filename)
+      return 'symbol' in found ? toApiError(found) : { code: 0, data: toDescriptionResponse(found) }
     },
     compare_backups: async ({ body: { first, second }, namespace, caller }) => {
-      const found = await backup.diff(scopeOf(caller, namespace), first, second)
-      return 'symbol' in found ? refusalFor(found) : { code: 0, data: writtenDifference(found) }
+      const found = await backup.diff(toScope(caller, namespace), first, second)
+      return 'symbol' in found ? toApiError(found) : { code: 0, data: toDifferenceResponse(found) }
     },
     get_backup_progress: () => {
       const now = backup.progress()
@@ -99,22 +99,22 @@ function jobHandlers(backup: UsedBackups): Handlers<Pick<Known, OfJobs>> {
   }
 }
 
-function scopeOf(caller: Caller, namespace: string | undefined): BackupScope {
+function toScope(caller: Caller, namespace: string | undefined): BackupScope {
   const mayManageAccounts = authorizeCaller({ endpoint: { access: 'accounts' } }, caller) === undefined
   return { namespace, mayManageAccounts, by: caller }
 }
 
-function refusalOfNode({ nodeName }: UsedBackups, node: string | undefined): ApiError | undefined {
+function checkNode({ nodeName }: UsedBackups, node: string | undefined): ApiError | undefined {
   if (node === undefined || node === nodeName) return undefined
   return refuseFor('BAD_REQUEST', `there is no node ${JSON.stringify(node)}: this one is ${nodeName}`)
 }
 
-function refusalFor({ symbol, message, parts }: BackupRefusal): ApiError {
+function toApiError({ symbol, message, parts }: BackupRefusal): ApiError {
   const refused = refuseFor(symbol, message)
   return Object.keys(parts).length === 0 ? refused : refused.withParts(parts)
 }
 
-function written({
+function toFileResponse({
   filename,
   node,
   createdAtMs,
@@ -124,7 +124,7 @@ function written({
   return { filename, node, created_at: offsetTime(createdAtMs), created_at_sec: seconds, size: bytes }
 }
 
-function writtenOutcome(outcome: ImportOutcome): ReplyOf<Known['import_backup']>['data'] {
+function toOutcomeResponse(outcome: ImportOutcome): ReplyOf<Known['import_backup']>['data'] {
   return {
     dry_run: outcome.isDryRun,
     tables: outcome.tables.map((table) => ({ ...table, conflicts: [...table.conflicts] })),
@@ -138,10 +138,10 @@ function writtenOutcome(outcome: ImportOutcome): ReplyOf<Known['import_backup']>
   }
 }
 
-function writtenDescription(found: ArchiveDescription): ReplyOf<Known['verify_backup']>['data'] {
+function toDescriptionResponse(found: ArchiveDescription): ReplyOf<Known['verify_backup']>['data'] {
   const { file, product, version, format, profile, createdAtMs, members, counts } = found
   return {
-    ...written(file),
+    ...toFileResponse(file),
     product,
     version,
     format,
@@ -152,7 +152,7 @@ function writtenDescription(found: ArchiveDescription): ReplyOf<Known['verify_ba
   }
 }
 
-function writtenDifference({ tables, configuration }: ArchiveDifference): ReplyOf<Known['compare_backups']>['data'] {
+function toDifferenceResponse({ tables, configuration }: ArchiveDifference): ReplyOf<Known['compare_backups']>['data'] {
   return {
     tables: tables.map(({ table, onlyInFirst, onlyInSecond, different, examples }) => ({
       table,

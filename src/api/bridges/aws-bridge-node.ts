@@ -8,19 +8,19 @@ import { isSentObject, type Sent } from './read-bridge-node.ts'
 
 /** Returns the sent settings without unchanged ones that such a bridge does not have. */
 export function removeUnchanged({ connector, ...outer }: Sent, shown: BridgeNode): Sent {
-  const own = changedIn(outer, shown)
+  const own = selectChanged(outer, shown)
   if (connector === undefined) return own
-  return { ...own, connector: isSentObject(connector) ? changedIn(connector, shown.connector) : connector }
+  return { ...own, connector: isSentObject(connector) ? selectChanged(connector, shown.connector) : connector }
 }
 
-function changedIn(sent: Sent, shown: Sent): Sent {
+function selectChanged(sent: Sent, shown: Sent): Sent {
   return Object.fromEntries(
     Object.entries(sent).filter(([key, value]) => isAwsSetting(key) || !isDeepStrictEqual(value, shown[key])),
   )
 }
 
 /** `settings`: as those of other bridges. Unknown settings stay, for the check. */
-export function awsSettingsOf(settings: Sent): Sent {
+export function toAwsSettings(settings: Sent): Sent {
   const own = Object.entries(settings).filter(([key, value]) => isAwsSetting(key) || !isDefault(value))
   return { ...Object.fromEntries(own), server: addressAtAws(settings['server']) }
 }

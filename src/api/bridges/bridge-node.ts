@@ -12,7 +12,7 @@ type Rule = MqttBridgeConfig['forwards'][number]
 type ReadPem = (file: string) => Promise<string | undefined>
 
 const msPerSecond = 1_000
-/** Default of in-flight messages: see `defaultInFlightOf` of bridges. */
+/** Default of in-flight messages: see `selectDefaultInFlight` of bridges. */
 const defaultQueue = 1_024
 const defaultQueueBefore5 = 20
 
@@ -23,7 +23,7 @@ export interface BridgeNodeContext {
   readonly spoolMessages: number | undefined
 }
 
-export async function bridgeNodeOf(
+export async function toBridgeNode(
   name: string,
   bridge: MqttBridgeConfig,
   { readPem, report, spoolMessages }: BridgeNodeContext,
@@ -32,21 +32,21 @@ export async function bridgeNodeOf(
     name,
     enable: bridge.enable,
     parallel: bridge.max_parallel_processes,
-    connector: connectorOf(bridge),
+    connector: toConnector(bridge),
     forwards: bridge.forwards.map((rule) => ({
-      ...placesOf(rule),
+      ...toTopicMapping(rule),
       ...(rule.has('qos') ? { qos: Number(rule.get('qos')) } : {}),
       ...(rule.has('retain') ? { retain: rule.get('retain') === true } : {}),
     })),
-    subscription: bridge.subscription.map(subscriptionOf),
-    ...subPropertiesOf(bridge),
-    ...unsubPropertiesOf(bridge),
-    tls: await tlsOf(bridge, readPem),
-    quic_keepalive: durationText(bridge.quic_keepalive),
-    quic_idle_timeout: durationText(bridge.quic_idle_timeout),
-    quic_discon_timeout: durationText(bridge.quic_discon_timeout),
-    quic_handshake_timeout: durationText(bridge.quic_handshake_timeout),
-    quic_send_idle_timeout: durationText(bridge.quic_send_idle_timeout),
+    subscription: bridge.subscription.map(toSubscription),
+    ...toSubProperties(bridge),
+    ...toUnsubProperties(bridge),
+    tls: await toTls(bridge, readPem),
+    quic_keepalive: formatDuration(bridge.quic_keepalive),
+    quic_idle_timeout: formatDuration(bridge.quic_idle_timeout),
+    quic_discon_timeout: formatDuration(bridge.quic_discon_timeout),
+    quic_handshake_timeout: formatDuration(bridge.quic_handshake_timeout),
+    quic_send_idle_timeout: formatDuration(bridge.quic_send_idle_timeout),
     quic_initial_rtt_ms: `${bridge.quic_initial_rtt_ms}ms`,
     quic_max_ack_delay_ms: `${bridge.quic_max_ack_delay_ms}ms`,
     quic_multi_stream: bridge.multi_stream ?? bridge.quic_multi_stream,
@@ -57,28 +57,28 @@ export async function bridgeNodeOf(
     quic_0rtt: bridge.quic_0rtt,
     // Values that apply if the setting is absent.
     max_send_queue_len:
-      bridge.max_send_queue_len ?? (activeVersion(bridge, report) === 5 ? defaultQueue : defaultQueueBefore5),
+      bridge.max_send_queue_len ?? (findActiveVersion(bridge, report) === 5 ? defaultQueue : defaultQueueBefore5),
     max_recv_queue_len: bridge.max_recv_queue_len ?? bridge.conn_properties.receive_maximum,
-    backoff_max: durationText(bridge.backoff_max),
-    cancel_timeout: durationText(bridge.cancel_timeout),
-    resend_interval: optionalDurationText(bridge.resend_interval),
-    resend_wait: optionalDurationText(bridge.resend_wait),
+    backoff_max: formatDuration(bridge.backoff_max),
+    cancel_timeout: formatDuration(bridge.cancel_timeout),
+    resend_interval: formatOptionalDuration(bridge.resend_interval),
+    resend_wait: formatOptionalDuration(bridge.resend_wait),
     retry_qos_0: bridge.retry_qos_0,
     no_local_v4: bridge.no_local_v4,
     transparent: bridge.transparent,
     spool_max_messages: bridge.spool_max_messages ?? null,
     spool_full_policy: spoolPolicyOf(bridge, spoolMessages),
-    will: willOf(bridge),
-    tcp: tcpOf(bridge),
-    status: report === undefined ? null : statusOf(report),
+    will: toWill(bridge),
+    tcp: toTcp(bridge),
+    status: report === undefined ? null : toStatus(report),
   }
 }
 
-function activeVersion(bridge: MqttBridgeConfig, report: BridgeReport | undefined): number {
+function findActiveVersion(bridge: MqttBridgeConfig, report: BridgeReport | undefined): number {
   return report?.version ?? Number(bridge.proto_ver)
 }
 
-function connectorOf(bridge: MqttBridgeConfig): BridgeNode['connector'] {
+function toConnector(bridge: MqttBridgeConfig): BridgeNode['connector'] {
   const isVersion5 = bridge.proto_ver === '5'
   return {
     server: maskUrlSecrets(bridge.server ?? ''),
@@ -86,13 +86,13 @@ function connectorOf(bridge: MqttBridgeConfig): BridgeNode['connector'] {
     clientid: bridge.clientid ?? null,
     clean_start: bridge.clean_start,
     username: bridge.username ?? null,
-    password: masked(bridge.password),
+    password: maskSecret(bridge.password),
     keepalive: bridge.keepalive / msPerSecond,
-    ...(isVersion5 ? { conn_properties: connectPropertiesOf(bridge), will_properties: willPropertiesOf(bridge) } : {}),
+    ...(isVersion5 ? { conn_properties: toConnectProperties(bridge), will_properties: toWillProperties(bridge) } : {}),
   }
 }
 
-function connectPropertiesOf({ conn_properties: given }: MqttBridgeConfig): BridgeNode['connector']['conn_properties'] {
+function toConnectProperties({ conn_properties: given }: MqttBridgeConfig): BridgeNode['connector']['conn_properties'] {
   return {
     session_expiry_interval: given.session_expiry_interval,
     receive_maximum: given.receive_maximum,
@@ -108,7 +108,7 @@ function connectPropertiesOf({ conn_properties: given }: MqttBridgeConfig): Brid
       given.request_problem_infomation,
       given.request_problem_info,
     ),
-    user_properties: userPropertiesOf(given.user_property),
+    user_properties: toUserProperties(given.user_property),
   }
 }
 
@@ -118,7 +118,7 @@ function isOn(...spellings: readonly (string | undefined)[]): boolean {
   return word === '1' || word === 'true'
 }
 
-function willPropertiesOf({ will: { properties } }: MqttBridgeConfig): BridgeNode['connector']['will_properties'] {
+function toWillProperties({ will: { properties } }: MqttBridgeConfig): BridgeNode['connector']['will_properties'] {
   const { content_type, response_topic, correlation_data } = properties
   return {
     payload_format_indicator: Number(properties.payload_format_indicator),
@@ -127,32 +127,32 @@ function willPropertiesOf({ will: { properties } }: MqttBridgeConfig): BridgeNod
     ...(content_type === undefined ? {} : { content_type }),
     ...(response_topic === undefined ? {} : { response_topic }),
     ...(correlation_data === undefined ? {} : { correlation_data }),
-    user_properties: userPropertiesOf(properties.user_property),
+    user_properties: toUserProperties(properties.user_property),
   }
 }
 
-function willOf({ will: { topic = '', payload, qos, retain } }: MqttBridgeConfig): BridgeNode['will'] {
+function toWill({ will: { topic = '', payload, qos, retain } }: MqttBridgeConfig): BridgeNode['will'] {
   return topic === '' ? null : { topic, payload, qos: Number(qos), retain }
 }
 
-function tcpOf({ tcp }: MqttBridgeConfig): BridgeNode['tcp'] {
+function toTcp({ tcp }: MqttBridgeConfig): BridgeNode['tcp'] {
   return {
     bind_interface: tcp.bind_interface ?? null,
     nodelay: tcp.nodelay,
     keepalive: tcp.keepalive,
     quickack: tcp.quickack,
-    keepidle: durationText(tcp.keepidle),
-    keepintvl: durationText(tcp.keepintvl),
+    keepidle: formatDuration(tcp.keepidle),
+    keepintvl: formatDuration(tcp.keepintvl),
     keepcnt: tcp.keepcnt,
-    sendtimeo: durationText(tcp.sendtimeo),
-    recvtimeo: durationText(tcp.recvtimeo),
+    sendtimeo: formatDuration(tcp.sendtimeo),
+    recvtimeo: formatDuration(tcp.recvtimeo),
   }
 }
 
-function subscriptionOf(rule: Rule): BridgeNode['subscription'][number] {
+function toSubscription(rule: Rule): BridgeNode['subscription'][number] {
   const asPublished = rule.get('retain_as_published')
   return {
-    ...placesOf(rule),
+    ...toTopicMapping(rule),
     qos: Number(rule.get('qos') ?? 0),
     ...(rule.has('retain') ? { retain: rule.get('retain') === true } : {}),
     ...(asPublished === undefined
@@ -162,28 +162,28 @@ function subscriptionOf(rule: Rule): BridgeNode['subscription'][number] {
   }
 }
 
-function placesOf(rule: Rule): { prefix?: string; suffix?: string; remote_topic: string; local_topic: string } {
-  const textAt = (field: string): string => {
+function toTopicMapping(rule: Rule): { prefix?: string; suffix?: string; remote_topic: string; local_topic: string } {
+  const readText = (field: string): string => {
     const text = rule.get(field)
     return typeof text === 'string' ? text : ''
   }
   return {
-    ...(rule.has('prefix') ? { prefix: textAt('prefix') } : {}),
-    ...(rule.has('suffix') ? { suffix: textAt('suffix') } : {}),
-    remote_topic: textAt('remote_topic'),
-    local_topic: textAt('local_topic'),
+    ...(rule.has('prefix') ? { prefix: readText('prefix') } : {}),
+    ...(rule.has('suffix') ? { suffix: readText('suffix') } : {}),
+    remote_topic: readText('remote_topic'),
+    local_topic: readText('local_topic'),
   }
 }
 
-function subPropertiesOf({ proto_ver, sub_properties: given }: MqttBridgeConfig): Pick<BridgeNode, 'sub_properties'> {
-  return proto_ver === '5' && isPresent(given) ? { sub_properties: identifiedOf(given) } : {}
+function toSubProperties({ proto_ver, sub_properties: given }: MqttBridgeConfig): Pick<BridgeNode, 'sub_properties'> {
+  return proto_ver === '5' && isPresent(given) ? { sub_properties: toProperties(given) } : {}
 }
 
-function unsubPropertiesOf({
+function toUnsubProperties({
   proto_ver,
   unsub_properties: given,
 }: MqttBridgeConfig): Pick<BridgeNode, 'unsub_properties'> {
-  return proto_ver === '5' && isPresent(given) ? { unsub_properties: identifiedOf(given) } : {}
+  return proto_ver === '5' && isPresent(given) ? { unsub_properties: toProperties(given) } : {}
 }
 
 type Identified = Pick<MqttBridgeConfig['sub_properties'], 'identifier' | 'user_property'>
@@ -192,44 +192,44 @@ function isPresent({ identifier, user_property: properties }: Identified): boole
   return identifier !== undefined || properties.size > 0
 }
 
-function identifiedOf({ identifier, user_property: properties }: Identified): BridgeNode['sub_properties'] & object {
-  return { ...(identifier === undefined ? {} : { identifier }), user_properties: userPropertiesOf(properties) }
+function toProperties({ identifier, user_property: properties }: Identified): BridgeNode['sub_properties'] & object {
+  return { ...(identifier === undefined ? {} : { identifier }), user_properties: toUserProperties(properties) }
 }
 
-async function tlsOf(bridge: MqttBridgeConfig, readPem: ReadPem): Promise<BridgeNode['tls']> {
+async function toTls(bridge: MqttBridgeConfig, readPem: ReadPem): Promise<BridgeNode['tls']> {
   const tls = tlsOfBridge(bridge)
-  const pem = async (file: string | undefined): Promise<string | null> =>
+  const readOptionalPem = async (file: string | undefined): Promise<string | null> =>
     file === undefined ? null : ((await readPem(file)) ?? null)
   return {
     enable: tls.enable,
     url: null,
-    key_password: masked(tls.key_password),
-    key: masked(tls.keyfile),
-    cert: await pem(tls.certfile),
-    cacert: await pem(tls.cacertfile),
+    key_password: maskSecret(tls.key_password),
+    key: maskSecret(tls.keyfile),
+    cert: await readOptionalPem(tls.certfile),
+    cacert: await readOptionalPem(tls.cacertfile),
     verify_peer: tls.verify_peer,
     fail_if_no_peer_cert: tls.fail_if_no_peer_cert,
   }
 }
 
-function masked(secret: string | undefined): string | null {
+function maskSecret(secret: string | undefined): string | null {
   return secret === undefined ? null : mask
 }
 
-function userPropertiesOf(properties: ReadonlyMap<string, string>): { key: string; value: string }[] {
+function toUserProperties(properties: ReadonlyMap<string, string>): { key: string; value: string }[] {
   return [...properties].map(([key, value]) => ({ key, value }))
 }
 
-function durationText(ms: number): string {
+function formatDuration(ms: number): string {
   return ms % msPerSecond === 0 ? `${ms / msPerSecond}s` : `${ms}ms`
 }
 
 /** Null: absent, because a value would have an effect. */
-function optionalDurationText(ms: number | undefined): string | null {
-  return ms === undefined ? null : durationText(ms)
+function formatOptionalDuration(ms: number | undefined): string | null {
+  return ms === undefined ? null : formatDuration(ms)
 }
 
-function statusOf(report: BridgeReport): BridgeNode['status'] {
+function toStatus(report: BridgeReport): BridgeNode['status'] {
   const { lastErrorAtMs, oldestAtMs, counters } = report
   return {
     state: report.state,
@@ -241,8 +241,8 @@ function statusOf(report: BridgeReport): BridgeNode['status'] {
     last_error_at: lastErrorAtMs === undefined ? null : localTime(lastErrorAtMs),
     in_flight: report.inFlight,
     spool_depth: report.spooled,
-    oldest_age: oldestAtMs === undefined ? null : ageSeconds(oldestAtMs),
-    lag: oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs),
+    oldest_age: oldestAtMs === undefined ? null : computeAgeSeconds(oldestAtMs),
+    lag: oldestAtMs === undefined ? 0 : computeAgeSeconds(oldestAtMs),
     spool_dropped: report.spoolDropped,
     spool_drops: { ...report.spoolDrops },
     passed_on: report.passedOn,
@@ -265,6 +265,6 @@ function statusOf(report: BridgeReport): BridgeNode['status'] {
 }
 
 /** The clock of shards is independent of the wall clock, so a time slightly in the future is new. */
-export function ageSeconds(atMs: number): number {
+export function computeAgeSeconds(atMs: number): number {
   return Math.max(0, Date.now() - atMs) / msPerSecond
 }

@@ -47,7 +47,7 @@ const digestLength = 16
 export class ConfiguredBridges {
   readonly #certificates: string
   readonly #configuration: ConfigManager
-  readonly #bridges: Pick<BridgeConfig, 'reports'>
+  readonly #bridges: Pick<BridgeConfig, 'readReports'>
 
   constructor({
     dataDirectory,
@@ -61,16 +61,16 @@ export class ConfiguredBridges {
 
   /** By name, in the order of the configuration; those to AWS IoT come last. */
   list(): ReadonlyMap<string, MqttBridgeConfig> {
-    return bridgesIn(this.#configuration.config)
+    return listBridges(this.#configuration.config)
   }
 
-  cache(): DiskCacheConfig {
+  readCache(): DiskCacheConfig {
     return this.#configuration.config.bridges.mqtt.cache
   }
 
   /** By name. Bridges of a restarting shard are missing. */
-  reports(): ReturnType<BridgeConfig['reports']> {
-    return this.#bridges.reports()
+  readReports(): ReturnType<BridgeConfig['readReports']> {
+    return this.#bridges.readReports()
   }
 
   /** Writes PEM of an existing bridge into the data directory. Returns the name of the file. */
@@ -81,20 +81,20 @@ export class ConfiguredBridges {
   /** Adds a bridge to the configuration. An existing name is a problem. */
   create(bridge: string, settings: Settings, caller: Caller): Promise<BridgeProblem | undefined> {
     return write(this.#configuration, { bridge, caller }, (config) =>
-      bridgesIn(config).has(bridge)
+      listBridges(config).has(bridge)
         ? refuseProblem({ problem: `there is already a bridge ${JSON.stringify(bridge)}` })
-        : sectionOf(bridge, settings),
+        : createSection(bridge, settings),
     )
   }
 
   /** Removes an existing bridge from the configuration. */
   remove(bridge: string, caller: Caller): Promise<BridgeProblem | undefined> {
-    return write(this.#configuration, { bridge, caller }, () => sectionOf(bridge, null))
+    return write(this.#configuration, { bridge, caller }, () => createSection(bridge, null))
   }
 
   /** Absent settings are unchanged. */
   change(bridge: string, settings: NewBridgeSettings, caller: Caller): Promise<BridgeProblem | undefined> {
-    return write(this.#configuration, { bridge, caller }, (config) => changeOf(bridge, settings, config))
+    return write(this.#configuration, { bridge, caller }, (config) => createChange(bridge, settings, config))
   }
 }
 
@@ -110,19 +110,19 @@ async function write(
   return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
 }
 
-function bridgesIn({ bridges }: GodwitConfig): ReadonlyMap<string, MqttBridgeConfig> {
+function listBridges({ bridges }: GodwitConfig): ReadonlyMap<string, MqttBridgeConfig> {
   return new Map([...bridges.mqtt.named, ...bridgesOfAws(bridges)])
 }
 
 /** Returns the change for a bridge that exists. */
-function changeOf(bridge: string, settings: NewBridgeSettings, config: GodwitConfig): ConfigObject | ConfigRefusal {
-  const now = bridgesIn(config).get(bridge)
+function createChange(bridge: string, settings: NewBridgeSettings, config: GodwitConfig): ConfigObject | ConfigRefusal {
+  const now = listBridges(config).get(bridge)
   if (now === undefined) return refuseProblem({ problem: `the bridge ${bridge} is no longer configured` })
-  return sectionOf(bridge, typeof settings === 'function' ? settings(now) : settings)
+  return createSection(bridge, typeof settings === 'function' ? settings(now) : settings)
 }
 
 /** Returns a configuration with one bridge; `settings` null: without it. */
-function sectionOf(bridge: string, settings: object | null): ConfigObject | ConfigRefusal {
+function createSection(bridge: string, settings: object | null): ConfigObject | ConfigRefusal {
   const atAws = nameAtAws(bridge)
   const bridges = atAws === undefined ? { mqtt: { [bridge]: settings } } : { aws: { [atAws]: settings } }
   const parsed = parseHocon(JSON.stringify({ bridges }), { file: 'request' })
@@ -130,7 +130,7 @@ function sectionOf(bridge: string, settings: object | null): ConfigObject | Conf
 }
 
 /** Returns the certificates in a file, as PEM; undefined: missing or unreadable. Returns only certificates: a caller who may name a file must not see other contents of it. */
-export async function certificatesIn(file: string): Promise<string | undefined> {
+export async function readCertificates(file: string): Promise<string | undefined> {
   const status = await stat(file).catch(() => undefined)
   if (status?.isFile() !== true || status.size > maxPemBytes) return undefined
   const text = await readFile(file, 'latin1').catch(() => '')

@@ -77,9 +77,9 @@ export function readBridgeNode(
       if (value === null) continue
       if (!isSentObject(value)) return { problem: `${key} is not an object` }
       settings['tls'] = readTls(value, bridge, pems)
-    } else if (key === 'will_properties') settings['will'] = withWill(settings['will'], { properties: value })
-    else if (key === 'will') settings['will'] = withWill(settings['will'], value ?? {})
-    else if (isGroup(key)) settings[key] = withUserProperty(value ?? {}, groups[key])
+    } else if (key === 'will_properties') settings['will'] = mergeWill(settings['will'], { properties: value })
+    else if (key === 'will') settings['will'] = mergeWill(settings['will'], value ?? {})
+    else if (isGroup(key)) settings[key] = replaceUserProperties(value ?? {}, groups[key])
     else settings[otherNames.get(key) ?? key] = value
   }
   settings['tls'] ??= readTls({}, bridge, pems)
@@ -136,11 +136,11 @@ function isGroup(key: string): key is keyof typeof groups {
 }
 
 /** The will is replaced as a whole; its properties are in it or in the properties of the connection. */
-function withWill(before: unknown, sent: unknown): unknown {
+function mergeWill(before: unknown, sent: unknown): unknown {
   if (!isSentObject(before) || !isSentObject(sent)) return sent
   const { properties, ...others } = sent
   if (properties === undefined) return { ...before, ...others }
-  return { ...before, ...others, properties: withUserProperty(properties, noWillProperties) }
+  return { ...before, ...others, properties: replaceUserProperties(properties, noWillProperties) }
 }
 
 const files = { cert: 'certfile', key: 'keyfile', cacert: 'cacertfile' } as const
@@ -160,7 +160,7 @@ function readTls(sent: Sent, bridge: MqttBridgeConfig | undefined, pems: { file:
   const tls: Record<string, unknown> = { ...tlsDefaults }
   for (const [key, value] of Object.entries(sent)) {
     if (key === 'url') continue
-    const file = Object.hasOwn(files, key) ? files[key as keyof typeof files] : asFile(key)
+    const file = Object.hasOwn(files, key) ? files[key as keyof typeof files] : toFileKey(key)
     if (file === undefined) {
       tls[key] = key === 'key_password' && value === mask ? (now?.key_password ?? null) : value
     } else if (value === mask) tls[file] = now?.[file] ?? null
@@ -171,12 +171,12 @@ function readTls(sent: Sent, bridge: MqttBridgeConfig | undefined, pems: { file:
   return tls
 }
 
-function asFile(key: string): BridgeFile | undefined {
+function toFileKey(key: string): BridgeFile | undefined {
   return key === 'certfile' || key === 'keyfile' || key === 'cacertfile' ? key : undefined
 }
 
 /** A list of keys and values is another form of a map. */
-export function withUserProperty(sent: unknown, defaults: Sent): unknown {
+export function replaceUserProperties(sent: unknown, defaults: Sent): unknown {
   if (!isSentObject(sent)) return sent
   const { user_properties: list, ...others } = sent
   if (list === undefined) return { ...defaults, ...others }

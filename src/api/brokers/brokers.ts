@@ -14,7 +14,7 @@ type Dependencies = Pick<
 
 const sysdescr = 'Godwit MQTT broker'
 
-export function brokerHandlers(node: Dependencies): Handlers<Known> {
+export function createBrokerHandlers(node: Dependencies): Handlers<Known> {
   return {
     list_brokers: () => ({ code: 0, data: [describeBroker(node)] }),
     get_broker: ({ params }) => otherNode(node, params.node) ?? { code: 0, data: describeBroker(node) },

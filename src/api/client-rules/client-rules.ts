@@ -13,7 +13,7 @@ import {
   shortened,
 } from '../../management/index.ts'
 import type { NotStored } from '../credentials/credential-lists.ts'
-import { notStoredError } from '../credentials/credentials.ts'
+import { toNotStoredError } from '../credentials/credentials.ts'
 import type { Ban, ClientRule, RuleListQuery, StoredRules } from './stored-rules.ts'
 
 export interface RuleFault {
@@ -49,25 +49,29 @@ function readRule(item: unknown): ClientRule | RuleFault {
   const unknown = Object.entries(item).find(([key, value]) => value !== null && !knownKeys.has(key))
   if (unknown !== undefined) {
     const words = 'in the body is unknown here: without it the rule could allow more'
-    return { ...invalid(`${shortened(unknown[0])} ${words}; use ${[...knownKeys].join(', ')}`), word: 'badarg' }
+    return {
+      ...createInvalidFault(`${shortened(unknown[0])} ${words}; use ${[...knownKeys].join(', ')}`),
+      word: 'badarg',
+    }
   }
   const { clientid, username, topic, action, access } = item as Readonly<Record<string, unknown>>
   const subject = readSubject(clientid, username)
   if ('code' in subject) return subject
-  if (topic === undefined) return missing('topic')
-  if (typeof topic !== 'string') return { ...invalid('topic must be text'), word: 'topic' }
-  const problem = isText(topic) ? problemOfTopic(topic) : 'the topic is too long or not valid text'
+  if (topic === undefined) return createMissingFault('topic')
+  if (typeof topic !== 'string') return { ...createInvalidFault('topic must be text'), word: 'topic' }
+  const problem = isText(topic) ? findTopicProblem(topic) : 'the topic is too long or not valid text'
   if (problem !== undefined) return { code: 'invalidTopic', message: problem, word: 'topic' }
-  if (action === undefined) return missing('action')
+  if (action === undefined) return createMissingFault('action')
   const act = typeof action === 'string' && Object.hasOwn(actions, action) ? actions[action] : undefined
-  if (act === undefined) return { ...invalid('action is pub, sub or pubsub'), word: 'action' }
-  if (access === undefined) return missing('access')
-  if (access !== 'allow' && access !== 'deny') return { ...invalid('access is allow or deny'), word: 'access' }
+  if (act === undefined) return { ...createInvalidFault('action is pub, sub or pubsub'), word: 'action' }
+  if (access === undefined) return createMissingFault('access')
+  if (access !== 'allow' && access !== 'deny')
+    return { ...createInvalidFault('access is allow or deny'), word: 'access' }
   return { ...subject, topic, action: act, permit: access }
 }
 
 /** Returns why a topic is invalid for a rule. */
-function problemOfTopic(topic: string): string | undefined {
+function findTopicProblem(topic: string): string | undefined {
   const read = readAclTopic(topic)
   return 'problem' in read ? read.problem : undefined
 }
@@ -80,20 +84,23 @@ function isAddress(who: string): boolean {
 function readSubject(clientId: unknown, username: unknown): Pick<ClientRule, 'about' | 'who'> | RuleFault {
   if (clientId === undefined && username === undefined) return { about: 'all', who: '' }
   if (clientId !== undefined && username !== undefined) {
-    return { ...invalid('a rule has clientid or username, not both: remove one'), word: 'login' }
+    return { ...createInvalidFault('a rule has clientid or username, not both: remove one'), word: 'login' }
   }
   const [about, who] = clientId === undefined ? (['username', username] as const) : (['clientid', clientId] as const)
   if (typeof who === 'string' && who !== '' && isText(who)) return { about, who }
-  return { ...invalid(`${about} must be text that is not empty`), word: 'login' }
+  return { ...createInvalidFault(`${about} must be text that is not empty`), word: 'login' }
 }
 
-const missing = (word: 'topic' | 'action' | 'access'): RuleFault => ({
+const createMissingFault = (word: 'topic' | 'action' | 'access'): RuleFault => ({
   code: 'missingParameter',
   message: `${word} is missing in the body`,
   word,
 })
 
-const invalid = (message: string): Pick<RuleFault, 'code' | 'message'> => ({ code: 'invalidParameter', message })
+const createInvalidFault = (message: string): Pick<RuleFault, 'code' | 'message'> => ({
+  code: 'invalidParameter',
+  message,
+})
 
 function isText(text: string): boolean {
   return Buffer.byteLength(text) <= maxTextBytes && text.isWellFormed() && !text.includes('\0')
@@ -106,39 +113,39 @@ const msPerSecond = 1_000
 /** Default duration of a ban. */
 const defaultBanMs = 300_000
 
-export function clientRuleHandlers(rules: StoredRules): Handlers<typeof clientRuleEndpoints> {
+export function createClientRuleHandlers(rules: StoredRules): Handlers<typeof clientRuleEndpoints> {
   return {
     list_acl_clientid: async ({ query }) => {
-      const ruleQuery = listQueryOf(query, { who: query.clientid, like: query['_like_clientid'] })
+      const ruleQuery = toListQuery(query, { who: query.clientid, like: query['_like_clientid'] })
       const found = await rules.listRules('clientid', ruleQuery)
-      return { code: 0, data: found.items.map(showByClientId), meta: metaOf(ruleQuery.page, found) }
+      return { code: 0, data: found.items.map(toClientIdResponse), meta: metaOf(ruleQuery.page, found) }
     },
     lookup_acl_clientid: async ({ params: { clientid: who } }) => {
       const { items } = await rules.listRules('clientid', { who, page: allRows })
-      return { code: 0, data: items.map(showByClientId) }
+      return { code: 0, data: items.map(toClientIdResponse) }
     },
     delete_acl_clientid: ({ params }) => deleteRules(rules, 'clientid', params),
     list_acl_username: async ({ query }) => {
-      const ruleQuery = listQueryOf(query, { who: query.username, like: query['_like_username'] })
+      const ruleQuery = toListQuery(query, { who: query.username, like: query['_like_username'] })
       const found = await rules.listRules('username', ruleQuery)
-      return { code: 0, data: found.items.map(showByUsername), meta: metaOf(ruleQuery.page, found) }
+      return { code: 0, data: found.items.map(toUsernameResponse), meta: metaOf(ruleQuery.page, found) }
     },
     lookup_acl_username: async ({ params: { username: who } }) => {
       const { items } = await rules.listRules('username', { who, page: allRows })
-      return { code: 0, data: items.map(showByUsername) }
+      return { code: 0, data: items.map(toUsernameResponse) }
     },
     delete_acl_username: ({ params }) => deleteRules(rules, 'username', params),
     list_acl_all: async ({ query }) => {
-      const ruleQuery = listQueryOf(query)
+      const ruleQuery = toListQuery(query)
       const found = await rules.listRules('all', ruleQuery)
-      return { code: 0, data: found.items.map(showForAll), meta: metaOf(ruleQuery.page, found) }
+      return { code: 0, data: found.items.map(toGeneralResponse), meta: metaOf(ruleQuery.page, found) }
     },
     delete_acl_all: ({ params }) => deleteRules(rules, 'all', params),
     create_acl: ({ body }) => (Array.isArray(body) ? createEach(rules, body) : createOne(rules, body)),
     list_banned: async ({ query }) => {
       const page = pageWanted(query)
       const found = await rules.listBans({ ...query, page })
-      return { code: 0, data: found.items.map(showBan), meta: metaOf(page, found) }
+      return { code: 0, data: found.items.map(toBanResponse), meta: metaOf(page, found) }
     },
     create_banned: async ({ body }) => {
       if (body.as === 'peerhost' && !isAddress(body.who)) {
@@ -148,15 +155,15 @@ export function clientRuleHandlers(rules: StoredRules): Handlers<typeof clientRu
       if (body.who.includes('\0') || !body.who.isWellFormed()) {
         return refuse('invalidParameter', 'who contains U+0000 or an unpaired surrogate')
       }
-      const ban = newBan(body)
+      const ban = createBan(body)
       const outcome = await rules.storeBan(ban)
-      return outcome === undefined ? { code: 0, data: showBan(ban) } : notStoredError(outcome)
+      return outcome === undefined ? { code: 0, data: toBanResponse(ban) } : toNotStoredError(outcome)
     },
     delete_banned: async ({ params: { as, who } }) => {
       if (as !== 'clientid' && as !== 'username' && as !== 'peerhost') {
         return refuse('invalidParameter', 'as must be clientid, username or peerhost')
       }
-      return deletionReply(await rules.deleteBan({ as, who }), 'there is no ban with this value')
+      return toDeletionResponse(await rules.deleteBan({ as, who }), 'there is no ban with this value')
     },
   }
 }
@@ -172,7 +179,7 @@ interface RuleQuery extends PagingQuery {
 
 const actionsByQueryValue = { pub: 'publish', sub: 'subscribe', pubsub: 'pubsub' } as const
 
-function listQueryOf(query: RuleQuery, name: Pick<RuleListQuery, 'who' | 'like'> = {}): RuleListQuery {
+function toListQuery(query: RuleQuery, name: Pick<RuleListQuery, 'who' | 'like'> = {}): RuleListQuery {
   const { topic, action, access } = query
   const actionOfRule = action === undefined ? undefined : actionsByQueryValue[action]
   return { ...name, topic, action: actionOfRule, permit: access, page: pageWanted(query) }
@@ -185,20 +192,20 @@ async function deleteRules(
 ): Promise<{ code: 0 } | ApiError> {
   const who = about === 'all' ? '' : String(params[about])
   const outcome = await rules.deleteRules({ about, who, topic: String(params.topic) })
-  return deletionReply(outcome, 'there is no rule for this topic')
+  return toDeletionResponse(outcome, 'there is no rule for this topic')
 }
 
 /** Returns the response to a deletion. `message`: the error if there was nothing to delete. */
-function deletionReply(outcome: 'deleted' | 'missing' | NotStored, message: string): { code: 0 } | ApiError {
+function toDeletionResponse(outcome: 'deleted' | 'missing' | NotStored, message: string): { code: 0 } | ApiError {
   if (outcome === 'missing') return refuse('invalidParameter', message, 404)
-  return outcome === 'deleted' ? { code: 0 } : notStoredError(outcome)
+  return outcome === 'deleted' ? { code: 0 } : toNotStoredError(outcome)
 }
 
 async function createOne(rules: StoredRules, item: unknown): Promise<{ code: 0; data: RuleResult } | ApiError> {
   const rule = readRule(item)
   if ('code' in rule) return refuse(rule.code, rule.message)
   const outcome = await rules.storeRules([rule])
-  return outcome === undefined ? { code: 0, data: { ...show(rule), result: 'ok' } } : notStoredError(outcome)
+  return outcome === undefined ? { code: 0, data: { ...toResponse(rule), result: 'ok' } } : toNotStoredError(outcome)
 }
 
 async function createEach(
@@ -207,13 +214,13 @@ async function createEach(
 ): Promise<{ code: 0; data: RuleResult[] } | ApiError> {
   const read = items.map((item) => readRule(item))
   const outcome = await rules.storeRules(read.filter((rule): rule is ClientRule => !('code' in rule)))
-  if (outcome !== undefined) return notStoredError(outcome)
-  return { code: 0, data: read.map((rule, index) => ruleResult(rule, items[index])) }
+  if (outcome !== undefined) return toNotStoredError(outcome)
+  return { code: 0, data: read.map((rule, index) => toRuleResult(rule, items[index])) }
 }
 
 /** Returns the result for one entry of the list. The result of an invalid entry repeats those of its members that are text. */
-function ruleResult(rule: ClientRule | RuleFault, item: unknown): RuleResult {
-  if (!('code' in rule)) return { ...show(rule), result: 'ok' }
+function toRuleResult(rule: ClientRule | RuleFault, item: unknown): RuleResult {
+  if (!('code' in rule)) return { ...toResponse(rule), result: 'ok' }
   const members = typeof item === 'object' && item !== null ? (item as Readonly<Record<string, unknown>>) : {}
   const texts: RuleResult = { result: `{error,${rule.word}}` }
   for (const key of ['clientid', 'username', 'topic', 'action', 'access'] as const) {
@@ -223,28 +230,28 @@ function ruleResult(rule: ClientRule | RuleFault, item: unknown): RuleResult {
   return texts
 }
 
-function show(rule: ClientRule): Omit<RuleResult, 'result'> {
-  if (rule.about === 'clientid') return showByClientId(rule)
-  return rule.about === 'username' ? showByUsername(rule) : showForAll(rule)
+function toResponse(rule: ClientRule): Omit<RuleResult, 'result'> {
+  if (rule.about === 'clientid') return toClientIdResponse(rule)
+  return rule.about === 'username' ? toUsernameResponse(rule) : toGeneralResponse(rule)
 }
 
 type ShownRule = { topic: string; action: 'pub' | 'sub' | 'pubsub'; access: 'allow' | 'deny' }
 
 /** Returns topic, action and access with the values of the API. */
-function showRule({ topic, action, permit }: ClientRule): ShownRule {
+function toRuleResponse({ topic, action, permit }: ClientRule): ShownRule {
   return { topic, action: actionNames[action], access: permit }
 }
 
-function showByClientId(rule: ClientRule): { clientid: string } & ShownRule {
-  return { clientid: rule.who, ...showRule(rule) }
+function toClientIdResponse(rule: ClientRule): { clientid: string } & ShownRule {
+  return { clientid: rule.who, ...toRuleResponse(rule) }
 }
 
-function showByUsername(rule: ClientRule): { username: string } & ShownRule {
-  return { username: rule.who, ...showRule(rule) }
+function toUsernameResponse(rule: ClientRule): { username: string } & ShownRule {
+  return { username: rule.who, ...toRuleResponse(rule) }
 }
 
-function showForAll(rule: ClientRule): { all: '$all' } & ShownRule {
-  return { all: '$all', ...showRule(rule) }
+function toGeneralResponse(rule: ClientRule): { all: '$all' } & ShownRule {
+  return { all: '$all', ...toRuleResponse(rule) }
 }
 
 interface BanInput {
@@ -256,13 +263,13 @@ interface BanInput {
   readonly until?: number | null
 }
 
-function newBan({ who, as, reason = '', by = 'user', at, until }: BanInput): Ban {
+function createBan({ who, as, reason = '', by = 'user', at, until }: BanInput): Ban {
   const nowMs = Date.now()
   const untilMs = until === null ? undefined : until === undefined ? nowMs + defaultBanMs : until * msPerSecond
   return { who, as, reason, by, atMs: at === undefined ? nowMs : at * msPerSecond, untilMs }
 }
 
-function showBan({ who, as, reason, by, atMs, untilMs }: Ban): ShownBan {
+function toBanResponse({ who, as, reason, by, atMs, untilMs }: Ban): ShownBan {
   const until = untilMs === undefined ? null : Math.floor(untilMs / msPerSecond)
   return { who, as, reason, by, at: Math.floor(atMs / msPerSecond), until }
 }

@@ -36,7 +36,7 @@ const newRule = Type.Object({
   ...rule,
 })
 
-function removal<Params extends Readonly<Record<string, TSchema>>>(path: string, params: Params) {
+function defineRemoval<Params extends Readonly<Record<string, TSchema>>>(path: string, params: Params) {
   return endpoint({
     method: 'DELETE',
     path,
@@ -106,7 +106,7 @@ export const clientRuleEndpoints = {
     access: 'read',
     isForNamespaces: true,
   }),
-  delete_acl_clientid: removal('/acl/clientid/:clientid/topic/:topic', { clientid: Type.String() }),
+  delete_acl_clientid: defineRemoval('/acl/clientid/:clientid/topic/:topic', { clientid: Type.String() }),
   list_acl_username: endpoint({
     method: 'GET',
     path: '/acl/username',
@@ -126,7 +126,7 @@ export const clientRuleEndpoints = {
     access: 'read',
     isForNamespaces: true,
   }),
-  delete_acl_username: removal('/acl/username/:username/topic/:topic', { username: Type.String() }),
+  delete_acl_username: defineRemoval('/acl/username/:username/topic/:topic', { username: Type.String() }),
   list_acl_all: endpoint({
     method: 'GET',
     path: '/acl/$all',
@@ -137,7 +137,7 @@ export const clientRuleEndpoints = {
     access: 'read',
     isForNamespaces: true,
   }),
-  delete_acl_all: removal('/acl/$all/topic/:topic', {}),
+  delete_acl_all: defineRemoval('/acl/$all/topic/:topic', {}),
   create_acl: endpoint({
     method: 'POST',
     path: '/acl',

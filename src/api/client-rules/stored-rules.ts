@@ -1,10 +1,10 @@
 // Stored access rules and bans, and bans of flapping clients.
 
-import { namespacedName } from '../../core/index.ts'
+import { toNamespacedName } from '../../core/index.ts'
 import type { PageFound, PageWanted } from '../../management/index.ts'
 import type { AccessRecordKey, BanRecord, RuleRecord } from '../../records/index.ts'
 import { type AccessRecords, type QueryableShards, queryShard, filterInSlices } from '../../node/index.ts'
-import { type NotStored, orNotStored, pageFromTheEnd } from '../credentials/credential-lists.ts'
+import { type NotStored, catchStorageFailure, selectPageFromEnd } from '../credentials/credential-lists.ts'
 
 /** Maximum rules in one change, which would otherwise block the event loops of the receivers. */
 const maxRulesPerWrite = 1_000
@@ -67,7 +67,7 @@ export class StoredRules {
 
   /** Appended in their order; undefined: success. */
   storeRules(rules: readonly ClientRule[]): Promise<NotStored | undefined> {
-    return orNotStored(() => storeRules(this.#list, rules))
+    return catchStorageFailure(() => storeRules(this.#list, rules))
   }
 
   /** All rules for this topic, for any action. */
@@ -78,7 +78,7 @@ export class StoredRules {
       ...rule,
       action,
     }))
-    return orNotStored(() => deleteThose(this.#records, keys))
+    return catchStorageFailure(() => deleteMatching(this.#records, keys))
   }
 
   /** Active bans, newest first. */
@@ -87,24 +87,24 @@ export class StoredRules {
     const isMatch = (ban: BanRecord): boolean =>
       !hasExpired(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as)
     const stored = await filterInSlices(this.#records.list('ban', this.#namespace), isMatch)
-    const found = [...stored, ...(await this.#flapping()).filter(isMatch)]
-    return { items: pageFromTheEnd(found, page, limit), count: found.length }
+    const found = [...stored, ...(await this.#listFlapping()).filter(isMatch)]
+    return { items: selectPageFromEnd(found, page, limit), count: found.length }
   }
 
   storeBan(ban: Ban): Promise<NotStored | undefined> {
-    return orNotStored(() => storeBan(this.#list, ban))
+    return catchStorageFailure(() => storeBan(this.#list, ban))
   }
 
   deleteBan({ as, who }: Pick<Ban, 'as' | 'who'>): Promise<'deleted' | 'missing' | NotStored> {
-    return orNotStored(async () => {
-      const isFlapping = as === 'clientid' && (await this.#flapping()).some((ban) => ban.who === who)
-      const outcome = await deleteThose(this.#records, [{ kind: 'ban', namespace: this.#namespace, as, who }])
+    return catchStorageFailure(async () => {
+      const isFlapping = as === 'clientid' && (await this.#listFlapping()).some((ban) => ban.who === who)
+      const outcome = await deleteMatching(this.#records, [{ kind: 'ban', namespace: this.#namespace, as, who }])
       return isFlapping ? 'deleted' : outcome
     })
   }
 
-  #flapping(): Promise<readonly BanRecord[]> {
-    return flappingOnShards(this.#supervisor, this.#namespace)
+  #listFlapping(): Promise<readonly BanRecord[]> {
+    return queryFlapping(this.#supervisor, this.#namespace)
   }
 }
 
@@ -115,7 +115,7 @@ interface BanQuery {
 }
 
 /** Each shard bans its flapping clients. A shard that does not respond has none. */
-async function flappingOnShards(
+async function queryFlapping(
   supervisor: QueryableShards,
   namespace: string | undefined,
 ): Promise<readonly BanRecord[]> {
@@ -134,7 +134,7 @@ interface RuleList {
 }
 
 /** Fields of each record. */
-function placeOf({ namespace }: RuleList): { readonly namespace?: string } {
+function toNamespaceFields({ namespace }: RuleList): { readonly namespace?: string } {
   return namespace === undefined ? {} : { namespace }
 }
 
@@ -161,9 +161,9 @@ const maxKeyBytes = 65_535
 
 async function storeRules(book: RuleList, rules: readonly ClientRule[]): Promise<NotStored | undefined> {
   const { records, namespace } = book
-  const tooLong = rules.some(({ who }) => Buffer.byteLength(namespacedName(namespace, who)) > maxKeyBytes)
+  const tooLong = rules.some(({ who }) => Buffer.byteLength(toNamespacedName(namespace, who)) > maxKeyBytes)
   if (tooLong) return { notStored: 'a client id or user name is too long with the namespace in front of it' }
-  const place = placeOf(book)
+  const place = toNamespaceFields(book)
   for (let start = 0; start < rules.length; start += maxRulesPerWrite) {
     const slice = rules.slice(start, start + maxRulesPerWrite)
     await records.decide(() => {
@@ -171,7 +171,7 @@ async function storeRules(book: RuleList, rules: readonly ClientRule[]): Promise
       for (const rule of slice) {
         const name = JSON.stringify([rule.about, rule.who, rule.action, rule.topic])
         const before = put.get(name) ?? records.find({ kind: 'rule', ...place, ...rule })
-        put.set(name, { kind: 'rule', ...place, ...rule, createdAtMs: before?.createdAtMs ?? records.newMomentMs() })
+        put.set(name, { kind: 'rule', ...place, ...rule, createdAtMs: before?.createdAtMs ?? records.createMomentMs() })
       }
       return { put: [...put.values()], delete: [] }
     })
@@ -179,7 +179,10 @@ async function storeRules(book: RuleList, rules: readonly ClientRule[]): Promise
   return undefined
 }
 
-async function deleteThose(records: AccessRecords, keys: readonly AccessRecordKey[]): Promise<'deleted' | 'missing'> {
+async function deleteMatching(
+  records: AccessRecords,
+  keys: readonly AccessRecordKey[],
+): Promise<'deleted' | 'missing'> {
   let outcome: 'deleted' | 'missing' = 'missing'
   await records.decide(() => {
     const there = keys.filter((key) => records.find(key) !== undefined)
@@ -194,7 +197,7 @@ async function deleteThose(records: AccessRecords, keys: readonly AccessRecordKe
 /** Deletes some expired bans as well, which have no effect any more. */
 async function storeBan(book: RuleList, ban: Ban): Promise<undefined> {
   const { records, namespace } = book
-  const record: BanRecord = { kind: 'ban', ...placeOf(book), ...ban }
+  const record: BanRecord = { kind: 'ban', ...toNamespaceFields(book), ...ban }
   const nowMs = Date.now()
   await records.decide(() => {
     const over: AccessRecordKey[] = []

@@ -4,7 +4,7 @@ import {
   type CachedAuthorization,
   type ClientFilter,
   type ClientView,
-  shardOf,
+  computeOwnerShard,
   type SubscriptionFilter,
   type SubscriptionView,
 } from '../../core/index.ts'
@@ -42,10 +42,10 @@ export class ClientQueries {
   }
 
   async listClients(filter: ClientFilter, wanted: RowsWanted): Promise<ListSlice<ClientView> | ShardUnavailable> {
-    const scoped = this.#scoped(filter)
-    const { at, shards } = spanOf(this.#supervisor, scoped.clientId, wanted)
+    const scoped = this.#scopeFilter(filter)
+    const { at, shards } = selectSpan(this.#supervisor, scoped.clientId, wanted)
     if (at.shard >= shards) return nothingMore
-    const query = { kind: 'list-clients', filter: scoped, ...wanted, from: within(at) } as const
+    const query = { kind: 'list-clients', filter: scoped, ...wanted, from: toShardPosition(at) } as const
     return continueSlice(await queryShard(this.#supervisor, at.shard, query), at, shards)
   }
 
@@ -54,17 +54,17 @@ export class ClientQueries {
     wanted: RowsWanted,
   ): Promise<ListSlice<SubscriptionView> | ShardUnavailable> {
     const scoped = {
-      ...this.#scoped(filter),
+      ...this.#scopeFilter(filter),
       filter: this.#mount(filter.filter),
       bareFilter: this.#mount(filter.bareFilter),
       matching: this.#mount(filter.matching),
     }
-    const { at, shards } = spanOf(this.#supervisor, scoped.clientId, wanted)
+    const { at, shards } = selectSpan(this.#supervisor, scoped.clientId, wanted)
     if (at.shard >= shards) return nothingMore
-    const query = { kind: 'list-subscriptions', filter: scoped, ...wanted, from: within(at) } as const
+    const query = { kind: 'list-subscriptions', filter: scoped, ...wanted, from: toShardPosition(at) } as const
     const slice = continueSlice(await queryShard(this.#supervisor, at.shard, query), at, shards)
     if ('unavailableShard' in slice || this.#names.namespace === undefined) return slice
-    return { ...slice, rows: slice.rows.map((row) => ({ ...row, filter: this.#names.ownFilter(row.filter) })) }
+    return { ...slice, rows: slice.rows.map((row) => ({ ...row, filter: this.#names.unmountFilter(row.filter) })) }
   }
 
   /** Returns the number of clients, connected or not. */
@@ -84,40 +84,40 @@ export class ClientQueries {
   }
 
   /** `endsSession`: the session ends as well, also if its client is not connected. */
-  kickoutClient(clientId: string, endsSession: boolean): Promise<boolean | ShardUnavailable> {
-    return this.#change({ name: 'kick', clientId: this.#names.session(clientId), endsSession })
+  kickOutClient(clientId: string, endsSession: boolean): Promise<boolean | ShardUnavailable> {
+    return this.#change({ name: 'kick', clientId: this.#names.toSessionName(clientId), endsSession })
   }
 
   setKeepAlive(clientId: string, seconds: number): Promise<boolean | ShardUnavailable> {
-    return this.#change({ name: 'keep-alive', clientId: this.#names.session(clientId), seconds })
+    return this.#change({ name: 'keep-alive', clientId: this.#names.toSessionName(clientId), seconds })
   }
 
   clearAuthorizationCache(clientId: string): Promise<boolean | ShardUnavailable> {
-    return this.#change({ name: 'clear-authorization-cache', clientId: this.#names.session(clientId) })
+    return this.#change({ name: 'clear-authorization-cache', clientId: this.#names.toSessionName(clientId) })
   }
 
   /** Returns the cached permissions to publish. */
-  async cachedAuthorizations(clientId: string): Promise<readonly CachedAuthorization[] | false | ShardUnavailable> {
-    const query = { kind: 'cached-authorizations', clientId: this.#names.session(clientId) } as const
-    const response = await queryShard(this.#supervisor, this.#ownerOf(query.clientId), query)
+  async listCachedAuthorizations(clientId: string): Promise<readonly CachedAuthorization[] | false | ShardUnavailable> {
+    const query = { kind: 'cached-authorizations', clientId: this.#names.toSessionName(clientId) } as const
+    const response = await queryShard(this.#supervisor, this.#findOwner(query.clientId), query)
     return 'unavailableShard' in response ? response : (response.found ?? false)
   }
 
   #change(command: ClientCommand): Promise<boolean | ShardUnavailable> {
-    return queryShard(this.#supervisor, this.#ownerOf(command.clientId), { kind: 'change-client', command })
+    return queryShard(this.#supervisor, this.#findOwner(command.clientId), { kind: 'change-client', command })
   }
 
-  #ownerOf(session: string): number {
-    return shardOf(session, this.#supervisor.size)
+  #findOwner(session: string): number {
+    return computeOwnerShard(session, this.#supervisor.size)
   }
 
   /** The whole broker keeps the namespace of the filter, if it has one. */
-  #scoped<Filter extends { readonly clientId?: string | undefined; readonly namespace?: string | undefined }>(
+  #scopeFilter<Filter extends { readonly clientId?: string | undefined; readonly namespace?: string | undefined }>(
     filter: Filter,
   ): Filter {
     const { namespace } = this.#names
     if (namespace === undefined) return filter
-    const clientId = filter.clientId === undefined ? undefined : this.#names.session(filter.clientId)
+    const clientId = filter.clientId === undefined ? undefined : this.#names.toSessionName(filter.clientId)
     return { ...filter, namespace, clientId }
   }
 
@@ -136,13 +136,13 @@ interface Span {
 }
 
 /** A query for one client goes to its shard, others to all. */
-function spanOf(supervisor: QueryableShards, clientId: string | undefined, { from }: RowsWanted): Span {
+function selectSpan(supervisor: QueryableShards, clientId: string | undefined, { from }: RowsWanted): Span {
   if (clientId === undefined) return { at: from, shards: supervisor.size }
-  const shard = shardOf(clientId, supervisor.size)
+  const shard = computeOwnerShard(clientId, supervisor.size)
   return { at: { ...from, shard }, shards: shard + 1 }
 }
 
-function within({ place, offset }: ListPosition): { place: number; offset: number } {
+function toShardPosition({ place, offset }: ListPosition): { place: number; offset: number } {
   return { place, offset }
 }
 

@@ -13,7 +13,7 @@ export type WantedClients = ClientFilter | 'nobody'
 const states = ['connected', 'disconnected', 'idle']
 
 /** `path`: conditions of the path. */
-export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedClients | ApiError {
+export function parseClientFilter(query: ClientQuery, path: ClientFilter): WantedClients | ApiError {
   const state = query.conn_state?.toLowerCase()
   if (state !== undefined && !states.includes(state)) {
     return refuse('invalidParameter', `conn_state in the query is one of ${states.join(', ')}`)
@@ -21,13 +21,13 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
   const { _like_clientid: clientIdPart, _like_username: usernamePart } = query
   const { _gte_mqueue_len: minWaiting, _lte_mqueue_len: maxWaiting } = query
   const { _gte_mqueue_dropped: minDropped, _lte_mqueue_dropped: maxDropped } = query
-  const createdAtMs = timesOf(query, '_gte_created_at', '_lte_created_at')
-  const connectedAtMs = timesOf(query, '_gte_connected_at', '_lte_connected_at')
+  const createdAtMs = parseTimeBounds(query, '_gte_created_at', '_lte_created_at')
+  const connectedAtMs = parseTimeBounds(query, '_gte_connected_at', '_lte_connected_at')
   if (createdAtMs instanceof ApiError) return createdAtMs
   if (connectedAtMs instanceof ApiError) return connectedAtMs
-  const clientId = commonValue(query.clientid, query.client_id, path.clientId)
-  const username = commonValue(query.username, path.username)
-  const isConnected = commonValue(query.connected, state === undefined ? undefined : state === 'connected')
+  const clientId = findCommonValue(query.clientid, query.client_id, path.clientId)
+  const username = findCommonValue(query.username, path.username)
+  const isConnected = findCommonValue(query.connected, state === undefined ? undefined : state === 'connected')
   if (clientId.differ || username.differ || isConnected.differ || state === 'idle') return 'nobody'
   return {
     clientId: clientId.value,
@@ -42,13 +42,13 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
     usernamePart,
     createdAtMs,
     connectedAtMs,
-    waiting: boundsOf(minWaiting, maxWaiting),
-    droppedMessages: boundsOf(minDropped, maxDropped),
+    waiting: toBounds(minWaiting, maxWaiting),
+    droppedMessages: toBounds(minDropped, maxDropped),
   }
 }
 
 /** If several keys have the same meaning, all of them must agree. */
-export function commonValue<Value>(...values: readonly (Value | undefined)[]): {
+export function findCommonValue<Value>(...values: readonly (Value | undefined)[]): {
   value: Value | undefined
   differ: boolean
 } {
@@ -56,19 +56,19 @@ export function commonValue<Value>(...values: readonly (Value | undefined)[]): {
   return { value, differ: others.some((other) => other !== value) }
 }
 
-export function boundsOf(min: number | undefined, max: number | undefined): Bounds | undefined {
+export function toBounds(min: number | undefined, max: number | undefined): Bounds | undefined {
   return min === undefined && max === undefined ? undefined : { min, max }
 }
 
 type TimeKey = '_gte_created_at' | '_lte_created_at' | '_gte_connected_at' | '_lte_connected_at'
 
-function timesOf(query: ClientQuery, minKey: TimeKey, maxKey: TimeKey): Bounds | undefined | ApiError {
+function parseTimeBounds(query: ClientQuery, minKey: TimeKey, maxKey: TimeKey): Bounds | undefined | ApiError {
   const [minText, maxText] = [query[minKey], query[maxKey]]
-  const min = minText === undefined ? undefined : timeOf(minText)
-  const max = maxText === undefined ? undefined : timeOf(maxText)
+  const min = minText === undefined ? undefined : parseTime(minText)
+  const max = maxText === undefined ? undefined : parseTime(maxText)
   if (minText !== undefined && min === undefined) return refuseTime(minKey)
   if (maxText !== undefined && max === undefined) return refuseTime(maxKey)
-  return boundsOf(min?.firstMs, max?.lastMs)
+  return toBounds(min?.firstMs, max?.lastMs)
 }
 
 function refuseTime(key: TimeKey): ApiError {
@@ -80,16 +80,16 @@ const maxSeconds = 100_000_000_000
 const msPerSecond = 1_000
 
 /** A second is a range of a thousand milliseconds: a client that connected within it is neither before nor after it. */
-function timeOf(text: string): { readonly firstMs: number; readonly lastMs: number } | undefined {
+function parseTime(text: string): { readonly firstMs: number; readonly lastMs: number } | undefined {
   if (/^\d{1,15}$/.test(text)) {
     const number = Number(text)
-    return number < maxSeconds ? secondFrom(number * msPerSecond) : { firstMs: number, lastMs: number }
+    return number < maxSeconds ? toSecond(number * msPerSecond) : { firstMs: number, lastMs: number }
   }
   const isTime = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)?$/.test(text)
   const atMs = isTime ? Date.parse(text.replace(' ', 'T')) : Number.NaN
-  return Number.isNaN(atMs) ? undefined : secondFrom(atMs)
+  return Number.isNaN(atMs) ? undefined : toSecond(atMs)
 }
 
-function secondFrom(firstMs: number): { firstMs: number; lastMs: number } {
+function toSecond(firstMs: number): { firstMs: number; lastMs: number } {
   return { firstMs, lastMs: firstMs + msPerSecond - 1 }
 }

@@ -4,13 +4,13 @@ import type { ReplyOf } from '../../contract/index.ts'
 import type { clientEndpoints } from './endpoints.ts'
 import type { ClientView } from '../../core/index.ts'
 import { localTime } from '../../management/index.ts'
-import { clientName } from '../context/client-name.ts'
+import { toClientName } from '../context/client-name.ts'
 
 type ClientRecord = ReplyOf<typeof clientEndpoints.list_clients>['data'][number]
 
-export function clientRecord(client: ClientView, node: string): ClientRecord {
+export function toClientRecord(client: ClientView, node: string): ClientRecord {
   const { isConnected, connectedAtMs, disconnectedAtMs } = client
-  const name = clientName(client.clientId)
+  const name = toClientName(client.clientId)
   return {
     ...name,
     client_id: name.clientid,
@@ -19,7 +19,7 @@ export function clientRecord(client: ClientView, node: string): ClientRecord {
     proto_ver: client.version,
     conn_state: isConnected ? 'connected' : 'disconnected',
     connected: isConnected,
-    ...gatewayFields(client),
+    ...toGatewayFields(client),
     // That of a device of LwM2M is its lifetime, which may be longer and change.
     keepalive: client.gatewayClient?.lifetimeSeconds ?? client.keepAliveSeconds,
     clean_start: client.cleanStart,
@@ -48,7 +48,7 @@ export function clientRecord(client: ClientView, node: string): ClientRecord {
   }
 }
 
-function gatewayFields({ gatewayClient }: ClientView): Pick<ClientRecord, 'sleeping' | 'endpoint_name' | 'lifetime'> {
+function toGatewayFields({ gatewayClient }: ClientView): Pick<ClientRecord, 'sleeping' | 'endpoint_name' | 'lifetime'> {
   const { isSleeping, endpointName, lifetimeSeconds } = gatewayClient ?? {}
   return {
     ...(isSleeping === true ? { sleeping: true } : {}),

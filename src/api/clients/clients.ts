@@ -17,11 +17,11 @@ import {
   refuse,
   type JsonText,
 } from '../../management/index.ts'
-import { clientFilterOf, type ClientQuery, type WantedClients } from './client-query.ts'
+import { parseClientFilter, type ClientQuery, type WantedClients } from './client-query.ts'
 import type { ClientQueries } from './client-queries.ts'
-import { clientRecord } from './client-record.ts'
+import { toClientRecord } from './client-record.ts'
 
-export function clientHandlers(clients: ClientQueries): Handlers<typeof clientEndpoints> {
+export function createClientHandlers(clients: ClientQueries): Handlers<typeof clientEndpoints> {
   return {
     list_clients: ({ query }) => listClients(clients, query, {}),
     lookup_client: ({ params, query }) => listClients(clients, query, { clientId: params.clientid }),
@@ -32,13 +32,14 @@ export function clientHandlers(clients: ClientQueries): Handlers<typeof clientEn
     lookup_node_client_via_username: ({ params, query }) =>
       otherNode(clients, params.node) ?? listClients(clients, query, { username: params.username }),
     kickout_node_client: async ({ params: { node, clientid }, query }) =>
-      otherNode(clients, node) ?? doneOr(await clients.kickoutClient(clientid, query.session === true), clientid),
+      otherNode(clients, node) ??
+      toOutcomeResponse(await clients.kickOutClient(clientid, query.session === true), clientid),
     kickout_client: async ({ params: { clientid }, query }) =>
-      doneOr(await clients.kickoutClient(clientid, query.session === true), clientid),
+      toOutcomeResponse(await clients.kickOutClient(clientid, query.session === true), clientid),
     set_keepalive: async ({ params: { clientid }, body }) =>
-      doneOr(await clients.setKeepAlive(clientid, body.interval), clientid),
+      toOutcomeResponse(await clients.setKeepAlive(clientid, body.interval), clientid),
     list_acl_cache: async ({ params: { clientid } }) => {
-      const found = await clients.cachedAuthorizations(clientid)
+      const found = await clients.listCachedAuthorizations(clientid)
       if (found === false) return refuseOffline(clientid)
       if ('unavailableShard' in found) return shardUnavailableError(found)
       const data = found.map(({ permission, ...what }) => ({ access: 'publish', ...what, result: permission }) as const)
@@ -47,7 +48,7 @@ export function clientHandlers(clients: ClientQueries): Handlers<typeof clientEn
     clean_acl_cache_all: () => clearAuthorizationCaches(clients),
     clean_node_acl_cache: ({ params }) => otherNode(clients, params.node) ?? clearAuthorizationCaches(clients),
     clean_acl_cache: async ({ params: { clientid } }) =>
-      doneOr(await clients.clearAuthorizationCache(clientid), clientid),
+      toOutcomeResponse(await clients.clearAuthorizationCache(clientid), clientid),
   }
 }
 
@@ -73,21 +74,21 @@ async function listClients(
   query: ClientQuery,
   path: ClientFilter,
 ): Promise<JsonText | ApiError> {
-  const filter = clientFilterOf(query, path)
+  const filter = parseClientFilter(query, path)
   if (filter instanceof ApiError) return filter
   const paging = pagingOf(query)
-  return paging instanceof ApiError ? paging : replyWithList(sourceOf(clients, filter), paging)
+  return paging instanceof ApiError ? paging : replyWithList(createSource(clients, filter), paging)
 }
 
-function sourceOf(clients: ClientQueries, filter: WantedClients): ListSource<ClientView> {
-  const record = (client: ClientView): object => clientRecord(client, clients.nodeName)
-  if (filter === 'nobody') return { record, slice: async () => ({ rows: [], passed: 0, next: undefined }) }
-  const slice: ListSource<ClientView>['slice'] = (wanted) => clients.listClients(filter, wanted)
+function createSource(clients: ClientQueries, filter: WantedClients): ListSource<ClientView> {
+  const toRecord = (client: ClientView): object => toClientRecord(client, clients.nodeName)
+  if (filter === 'nobody') return { toRecord, readSlice: async () => ({ rows: [], passed: 0, next: undefined }) }
+  const readSlice: ListSource<ClientView>['readSlice'] = (wanted) => clients.listClients(filter, wanted)
   const isForAll = Object.values(filter).every((condition) => condition === undefined)
-  return isForAll ? { record, slice, count: () => clients.countClients() } : { record, slice }
+  return isForAll ? { toRecord, readSlice, count: () => clients.countClients() } : { toRecord, readSlice }
 }
 
-function doneOr(isDone: boolean | ShardUnavailable, clientId: string): { code: 0 } | ApiError {
+function toOutcomeResponse(isDone: boolean | ShardUnavailable, clientId: string): { code: 0 } | ApiError {
   if (typeof isDone === 'object') return shardUnavailableError(isDone)
   return isDone ? { code: 0 } : refuseOffline(clientId)
 }

@@ -38,21 +38,23 @@ export function refuseOutcome({ why, message }: Extract<ConfigOutcome, { readonl
   return why === 'forbidden' ? refuse('wrongCredentials', message, 403) : refuse(refusals[why], message)
 }
 
-export function replyOf(outcome: ConfigOutcome): ReplyOf<(typeof configurationEndpoints)['update_config']> | ApiError {
+export function toResponse(
+  outcome: ConfigOutcome,
+): ReplyOf<(typeof configurationEndpoints)['update_config']> | ApiError {
   if (!outcome.isDone) return refuseOutcome(outcome)
   const { changed, needsRestart, withoutEffect, pinned, warnings } = outcome
   return {
     code: 0,
     data: {
-      changed: changed.map(shownDifference),
-      needs_restart: needsRestart.map(shownDifference),
-      without_engine: withoutEffect.map(shownDifference),
+      changed: changed.map(toDifferenceResponse),
+      needs_restart: needsRestart.map(toDifferenceResponse),
+      without_engine: withoutEffect.map(toDifferenceResponse),
       pinned: [...pinned],
       warnings: warnings.map(formatConfigError),
     },
   }
 }
 
-export function shownDifference({ key, old, new: now }: Difference): { key: string; old?: string; new?: string } {
+export function toDifferenceResponse({ key, old, new: now }: Difference): { key: string; old?: string; new?: string } {
   return { key, ...(old === undefined ? {} : { old }), ...(now === undefined ? {} : { new: now }) }
 }

@@ -12,30 +12,32 @@ import {
 } from '../../node/index.ts'
 import { isSentObject, type Sent } from '../bridges/read-bridge-node.ts'
 import type { ApiContext } from '../context/api-context.ts'
-import { type Change, changeSettings, refuseOutcome, replyOf, shownDifference } from './configuration-reply.ts'
-import { listSettings, listSettingsOfNew } from './described-settings.ts'
+import { type Change, changeSettings, refuseOutcome, toResponse, toDifferenceResponse } from './configuration-reply.ts'
+import { listSettings, listNewEntrySettings } from './described-settings.ts'
 import { type configurationEndpoints, hotSettings } from './endpoints.ts'
-import { changeHot, reloadHandlers, showHotSettings } from './hot-settings.ts'
-import { isNanomqSection, nanomqSection, type NanomqSection, replacementSection } from './nanomq-sections.ts'
+import { changeHot, createReloadHandlers, toHotSettings } from './hot-settings.ts'
+import { isNanomqSection, createNanomqSection, type NanomqSection, findReplacementSection } from './nanomq-sections.ts'
 
 type ConfigurationVersion = ConfigManager['history']['versions'][number]
 type Endpoints = typeof configurationEndpoints
 
 /** `bridges`: as in `GET /bridges`. */
-export function configurationHandlers(
+export function createConfigurationHandlers(
   { configuration, listeners }: Pick<ApiContext, 'configuration' | 'listeners'>,
   bridges: (areOfAws: boolean) => Promise<object>,
 ): Handlers<Endpoints> {
   return {
-    ...reloadHandlers(configuration),
-    ...sectionHandlers(configuration, bridges),
-    ...historyHandlers(configuration),
+    ...createReloadHandlers(configuration),
+    ...createSectionHandlers(configuration, bridges),
+    ...createHistoryHandlers(configuration),
     update_config: async ({ query: { merge: merges = false, dry_run: isDryRun = false }, body, caller }) => {
-      if (isDryRun) return replyOf(await configuration.tryText(body, { merges }))
-      return replyOf(await (merges ? configuration.mergeText(body, caller) : configuration.replaceText(body, caller)))
+      if (isDryRun) return toResponse(await configuration.tryText(body, { merges }))
+      return toResponse(
+        await (merges ? configuration.mergeText(body, caller) : configuration.replaceText(body, caller)),
+      )
     },
     unset_settings: async ({ query: { dry_run: isDryRun = false }, body: { keys }, caller }) =>
-      replyOf(await configuration.unset(keys, { author: caller, isDryRun })),
+      toResponse(await configuration.unset(keys, { author: caller, isDryRun })),
     get_configuration_schema: ({ query: { new: section }, caller: { namespace } }) => {
       const isKeptToNamespace = namespace !== undefined
       if (isKeptToNamespace && !sectionsOfNamespaces.has(section ?? '')) {
@@ -43,7 +45,7 @@ export function configurationHandlers(
         return refuse('wrongCredentials', `this account is ${words}`, 403).withReason('UNAUTHORIZED_ROLE')
       }
       const settings =
-        section === undefined ? listSettings(configuration) : listSettingsOfNew(section, isKeptToNamespace)
+        section === undefined ? listSettings(configuration) : listNewEntrySettings(section, isKeptToNamespace)
       if (settings !== undefined) return { code: 0, data: settings }
       const words = 'has no named entries; sections that have some are connectors, actions, sources and listeners'
       return refuse('invalidParameter', `new: the section ${JSON.stringify(shortened(section ?? ''))} ${words}`)
@@ -51,14 +53,14 @@ export function configurationHandlers(
     check_configuration: ({ body }) => {
       const found = configuration.previewText(body)
       if ('isDone' in found) return refuseOutcome(found)
-      return { code: 0, data: { changes: found.map(shownDifference) } }
+      return { code: 0, data: { changes: found.map(toDifferenceResponse) } }
     },
     reload_configuration: async ({ caller }) => {
-      const reply = replyOf(await configuration.reload(caller))
+      const reply = toResponse(await configuration.reload(caller))
       if (!('data' in reply)) return reply
       return {
         code: 0,
-        data: { ...reply.data, certificates: listenerCertificates(listeners.addresses).map(shownCertificate) },
+        data: { ...reply.data, certificates: listenerCertificates(listeners.addresses).map(toCertificateResponse) },
       }
     },
   }
@@ -73,49 +75,47 @@ type SectionNames =
   | 'set_broker_configuration'
   | 'set_configuration_section'
 
-function sectionHandlers(
+function createSectionHandlers(
   configuration: ConfigManager,
   bridges: (areOfAws: boolean) => Promise<object>,
 ): Pick<Handlers<Endpoints>, SectionNames> {
-  const unknownSection = (section: string): ApiError | undefined => {
+  const checkSection = (section: string): ApiError | undefined => {
     const sections = Object.keys(describeAsObject(configuration.config))
     if (sections.includes(section)) return undefined
     const known = sections.join(', ')
     return refuse('rpcError', `there is no section ${JSON.stringify(section)}; there are ${known}`, 404)
   }
-  const shownAsNanomq = (section: NanomqSection): Promise<object> =>
-    nanomqSection(section, {
+  const toNanomqResponse = (section: NanomqSection): Promise<object> =>
+    createNanomqSection(section, {
       sections: describeAsObject(configuration.config),
-      hot: showHotSettings(configuration),
-      bridges,
+      hot: toHotSettings(configuration),
+      readBridges: bridges,
     })
   const changeAsNanomq = async (section: NanomqSection, sent: unknown, change: Change) => {
     if (!isSentObject(sent))
       return refuse('invalidParameter', `data.${section} in the body is not an object of settings`)
-    const shown = (await shownAsNanomq(section)) as Sent
+    const shown = (await toNanomqResponse(section)) as Sent
     const other = Object.keys(sent).find((key) => {
       return !Object.hasOwn(hotSettings.properties, key) && JSON.stringify(sent[key]) !== JSON.stringify(shown[key])
     })
     if (other === undefined) return changeHot(configuration, { sent, place: `data.${section}` }, change)
-    const words = `data.${section}.${other} in the body is not changed by this name; change ${replacementSection(section)}`
+    const words = `data.${section}.${other} in the body is not changed by this name; change ${findReplacementSection(section)}`
     return refuse('invalidParameter', words)
   }
   return {
     get_broker_configuration: () => ({ code: 0, data: { ...describeAsObject(configuration.config) } }),
     get_configuration_section: async ({ params: { section } }) => {
-      if (isNanomqSection(section)) return { code: 0, data: { [section]: await shownAsNanomq(section) } }
-      return (
-        unknownSection(section) ?? { code: 0, data: { [section]: describeAsObject(configuration.config)[section] } }
-      )
+      if (isNanomqSection(section)) return { code: 0, data: { [section]: await toNanomqResponse(section) } }
+      return checkSection(section) ?? { code: 0, data: { [section]: describeAsObject(configuration.config)[section] } }
     },
     set_broker_configuration: async ({ body, caller }) => {
-      return replyOf(
+      return toResponse(
         await changeSettings(configuration, body.data, { by: caller, persists: true, act: 'configuration' }),
       )
     },
     set_configuration_section: async ({ params: { section }, body, caller }) => {
       const isNanomqs = isNanomqSection(section)
-      const unknown = isNanomqs ? undefined : unknownSection(section)
+      const unknown = isNanomqs ? undefined : checkSection(section)
       if (unknown !== undefined) return unknown
       if (!Object.hasOwn(body.data, section)) {
         return refuse('missingParameter', `data.${section} is missing in the body: an object of settings`)
@@ -125,7 +125,7 @@ function sectionHandlers(
         return refuse('invalidParameter', `data.${other} in the body is not of the section ${section}`)
       }
       const change = { by: caller, persists: true, act: `configuration ${section}` }
-      if (!isNanomqs) return replyOf(await changeSettings(configuration, body.data, change))
+      if (!isNanomqs) return toResponse(await changeSettings(configuration, body.data, change))
       return changeAsNanomq(section, body.data[section], change)
     },
   }
@@ -137,7 +137,7 @@ type HistoryNames =
   | 'diff_configuration'
   | 'rollback_configuration'
 
-function historyHandlers(configuration: ConfigManager): Pick<Handlers<Endpoints>, HistoryNames> {
+function createHistoryHandlers(configuration: ConfigManager): Pick<Handlers<Endpoints>, HistoryNames> {
   const find = (number: string): ConfigurationVersion | ApiError => {
     const found = configuration.history.versions.find((version) => String(version.number) === number)
     return found ?? refuse('invalidParameter', `configuration ${number.slice(0, 20)} is not in the history`, 404)
@@ -145,14 +145,17 @@ function historyHandlers(configuration: ConfigManager): Pick<Handlers<Endpoints>
   return {
     list_configuration_history: () => ({
       code: 0,
-      data: configuration.history.versions.map(shownVersion).toReversed(),
+      data: configuration.history.versions.map(toVersionResponse).toReversed(),
     }),
     get_configuration_version: ({ params: { number } }) => {
       const version = find(number)
       if (!('atMs' in version)) return version
       return {
         code: 0,
-        data: { ...shownVersion(version), text: textOfVersion(configuration.history.find(version.number) ?? nothing) },
+        data: {
+          ...toVersionResponse(version),
+          text: textOfVersion(configuration.history.find(version.number) ?? nothing),
+        },
       }
     },
     diff_configuration: ({ params: { number }, query }) => {
@@ -160,13 +163,13 @@ function historyHandlers(configuration: ConfigManager): Pick<Handlers<Endpoints>
       if (!('atMs' in from)) return from
       if (!('atMs' in to)) return to
       const { history } = configuration
-      const settingsOf = ({ number }: ConfigurationVersion) => history.find(number) ?? nothing
-      const changes = versionDifferences(settingsOf(from), settingsOf(to)).map(shownDifference)
+      const toSettings = ({ number }: ConfigurationVersion) => history.find(number) ?? nothing
+      const changes = versionDifferences(toSettings(from), toSettings(to)).map(toDifferenceResponse)
       return { code: 0, data: { from: from.number, to: to.number, changes } }
     },
     rollback_configuration: async ({ params: { number }, caller }) => {
       const version = find(number)
-      return 'atMs' in version ? replyOf(await configuration.rollback(version.number, caller)) : version
+      return 'atMs' in version ? toResponse(await configuration.rollBack(version.number, caller)) : version
     },
   }
 }
@@ -176,7 +179,7 @@ const nothing = { settings: {} }
 
 type Shown<List> = List extends readonly (infer Item)[] ? Item : never
 
-function shownVersion({
+function toVersionResponse({
   number,
   atMs,
   author,
@@ -187,7 +190,7 @@ function shownVersion({
   return { number, at: new Date(atMs).toISOString(), by: name === '' ? by : name, address, act, changed: [...changed] }
 }
 
-function shownCertificate(
+function toCertificateResponse(
   certificate: CertificateInForce,
 ): Shown<ReplyOf<Endpoints['reload_configuration']>['data']['certificates']> {
   const { listener, file, problem } = certificate

@@ -12,20 +12,20 @@ type Origin = Pick<SchemaRow, 'source' | 'place'>
 
 /** Every setting. */
 export function listSettings(configuration: ConfigManager): SchemaRow[] {
-  return describeSettings(configuration.config).map((setting) => rowOf(setting, originOf(setting, configuration)))
+  return describeSettings(configuration.config).map((setting) => toRow(setting, resolveOrigin(setting, configuration)))
 }
 
 /**
  * Returns the settings of a new entry of a section (`connectors`) with their defaults; undefined: no such section has named entries.
  * `isKeptToNamespace`: only those that an account of a namespace can use.
  */
-export function listSettingsOfNew(section: string, isKeptToNamespace: boolean): SchemaRow[] | undefined {
+export function listNewEntrySettings(section: string, isKeptToNamespace: boolean): SchemaRow[] | undefined {
   return describeNewEntries(section.split('.'))
     ?.filter(({ path: [, type = '', , ...below] }) => !isKeptToNamespace || !isSettingOfFiles(type, below))
-    .map((setting) => rowOf(setting, originOf(setting, { isPinned: () => false })))
+    .map((setting) => toRow(setting, resolveOrigin(setting, { isPinned: () => false })))
 }
 
-function originOf({ path, place, isDefault }: DescribedSetting, live: Pick<ConfigManager, 'isPinned'>): Origin {
+function resolveOrigin({ path, place, isDefault }: DescribedSetting, live: Pick<ConfigManager, 'isPinned'>): Origin {
   if (live.isPinned(path)) return { source: 'command-line', place: '--set' }
   if (place === undefined || isDefault) return { source: 'default' }
   const { file, line } = place
@@ -33,7 +33,7 @@ function originOf({ path, place, isDefault }: DescribedSetting, live: Pick<Confi
   return isFromApi ? { source: 'api' } : { source: 'file', place: `${file}:${line}` }
 }
 
-function rowOf(setting: DescribedSetting, origin: Origin): SchemaRow {
+function toRow(setting: DescribedSetting, origin: Origin): SchemaRow {
   const { place: _place, isDefault: _isDefault, ...described } = setting
   const { values, min, max, appliesOn, hasEffect, isSecret, isRequired, isLocal, hasLines, path, ...plain } = described
   return {

@@ -22,7 +22,7 @@ export function isNanomqSection(name: string): name is NanomqSection {
 }
 
 /** Returns where settings of such a section are changed. */
-export function replacementSection(name: NanomqSection): string {
+export function findReplacementSection(name: NanomqSection): string {
   return replacements[name]
 }
 
@@ -31,27 +31,27 @@ export interface NanomqDependencies {
   readonly sections: Sent
   readonly hot: Required<HotSettings>
   /** As in `GET /bridges`: bridges to AWS IoT, or all others. */
-  readonly bridges: (areOfAws: boolean) => Promise<object>
+  readonly readBridges: (areOfAws: boolean) => Promise<object>
 }
 
-export async function nanomqSection(
+export async function createNanomqSection(
   name: NanomqSection,
-  { sections, hot, bridges }: NanomqDependencies,
+  { sections, hot, readBridges: bridges }: NanomqDependencies,
 ): Promise<object> {
   switch (name) {
     case 'basic':
-      return basicOf(sections, hot)
+      return toBasic(sections, hot)
     case 'tls':
-      return tlsOf(sections)
+      return toTls(sections)
     case 'websocket':
       return {
-        enable: listenerOf(sections, 'ws') !== undefined,
-        url: urlOf(sections, 'ws', 'mqtt-ws'),
-        tls_url: urlOf(sections, 'wss', 'mqtt-wss'),
+        enable: findListener(sections, 'ws') !== undefined,
+        url: formatUrl(sections, 'ws', 'mqtt-ws'),
+        tls_url: formatUrl(sections, 'wss', 'mqtt-wss'),
       }
     case 'auth_http': {
-      const settings = partOf(partOf(sections, 'auth'), 'http_auth')
-      const isOn = ['auth_req', 'super_req', 'acl_req'].some((request) => isText(partOf(settings, request)['url']))
+      const settings = readPart(readPart(sections, 'auth'), 'http_auth')
+      const isOn = ['auth_req', 'super_req', 'acl_req'].some((request) => isText(readPart(settings, request)['url']))
       return { ...settings, enable: isOn }
     }
     case 'bridge':
@@ -63,10 +63,10 @@ export async function nanomqSection(
   }
 }
 
-function basicOf(sections: Sent, hot: Required<HotSettings>): object {
-  const { num_taskq_thread, max_taskq_thread, parallel, daemon, enable_ipc_internal } = partOf(sections, 'system')
+function toBasic(sections: Sent, hot: Required<HotSettings>): object {
+  const { num_taskq_thread, max_taskq_thread, parallel, daemon, enable_ipc_internal } = readPart(sections, 'system')
   return {
-    url: urlOf(sections, 'tcp', 'mqtt-tcp'),
+    url: formatUrl(sections, 'tcp', 'mqtt-tcp'),
     num_taskq_thread,
     max_taskq_thread,
     parallel,
@@ -76,37 +76,37 @@ function basicOf(sections: Sent, hot: Required<HotSettings>): object {
   }
 }
 
-function tlsOf(sections: Sent): object {
-  const listener = listenerOf(sections, 'ssl')
+function toTls(sections: Sent): object {
+  const listener = findListener(sections, 'ssl')
   const { key_password = null, keyfile, certfile, cacertfile, verify_peer, fail_if_no_peer_cert } = listener ?? {}
-  const file = (name: unknown): unknown => (isText(name) ? name : null)
+  const toFileName = (name: unknown): unknown => (isText(name) ? name : null)
   return {
     enable: listener !== undefined,
-    url: urlOf(sections, 'ssl', 'tls+mqtt-tcp'),
+    url: formatUrl(sections, 'ssl', 'tls+mqtt-tcp'),
     key_password,
     key: isText(keyfile) ? mask : null,
-    cert: file(certfile),
-    cacert: file(cacertfile),
+    cert: toFileName(certfile),
+    cacert: toFileName(cacertfile),
     verify_peer: verify_peer === true,
     fail_if_no_peer_cert: fail_if_no_peer_cert === true,
   }
 }
 
 /** The listener without a name, or the first of those with one. */
-function listenerOf(sections: Sent, kind: string): Sent | undefined {
-  const ofKind = partOf(partOf(sections, 'listeners'), kind)
+function findListener(sections: Sent, kind: string): Sent | undefined {
+  const ofKind = readPart(readPart(sections, 'listeners'), kind)
   if ('bind' in ofKind) return ofKind
   return Object.values(ofKind).find((one): one is Sent => isSentObject(one) && 'bind' in one)
 }
 
 /** A listener with only a port has no host in its URL. */
-function urlOf(sections: Sent, kind: string, scheme: string): string | null {
-  const bind = listenerOf(sections, kind)?.['bind']
+function formatUrl(sections: Sent, kind: string, scheme: string): string | null {
+  const bind = findListener(sections, kind)?.['bind']
   if (typeof bind !== 'string' && typeof bind !== 'number') return null
   return /^\d+(\/|$)/.test(`${bind}`) ? `${scheme}://:${bind}` : `${scheme}://${bind}`
 }
 
-function partOf(whole: Sent, name: string): Sent {
+function readPart(whole: Sent, name: string): Sent {
   const part = whole[name]
   return isSentObject(part) ? part : {}
 }

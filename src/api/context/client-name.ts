@@ -8,7 +8,7 @@ export interface ClientName {
   readonly namespace?: string
 }
 
-export function clientName(session: string): ClientName {
+export function toClientName(session: string): ClientName {
   const { namespace, name: clientid } = splitNamespacedName(session)
   return namespace === undefined ? { clientid } : { clientid, namespace }
 }

@@ -3,15 +3,21 @@
 //
 //   c1, lamp  ──►  plant␀c1, $ns/plant/lamp  ──►  the broker  ──►  plant␀c1, $ns/plant/lamp  ──►  c1, lamp
 
-import { isOfNamespace, namespacedName, namespaceTopics } from '../../core/index.ts'
-import { bareFilter, parseTopicFilter, parseTopicName, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+import { isOfNamespace, toNamespacedName, toNamespacePrefix } from '../../core/index.ts'
+import {
+  removeFilterPrefix,
+  parseTopicFilter,
+  parseTopicName,
+  type TopicFilter,
+  type TopicName,
+} from '../../protocol/index.ts'
 
 /** Names of a namespace, or of the whole broker, where both are the same. */
 export interface Names {
   /** undefined: the whole broker. */
   readonly namespace: string | undefined
   /** Returns the session of a client. */
-  session(clientId: string): string
+  toSessionName(clientId: string): string
   /** Returns whether requests can name the session. */
   isOwn(session: string): boolean
   /** Returns the topic in the broker; it may be too long. */
@@ -23,26 +29,26 @@ export interface Names {
   /** The same for a filter: the prefix is after `$share/group/` and `$exclusive/`. undefined: it would be too long. */
   mountFilter(filter: TopicFilter): TopicFilter | undefined
   /** Returns the topic in requests. */
-  ownTopic(topic: string): string
+  unmountTopic(topic: string): string
   /** Returns the filter in requests. */
-  ownFilter(filter: TopicFilter): TopicFilter
+  unmountFilter(filter: TopicFilter): TopicFilter
 }
 
 /** undefined: the whole broker. */
-export function namesOf(namespace: string | undefined): Names {
+export function resolveNames(namespace: string | undefined): Names {
   return namespace === undefined ? wholeBroker : new NamespaceNames(namespace)
 }
 
 export const wholeBroker: Names = {
   namespace: undefined,
-  session: (clientId) => clientId,
+  toSessionName: (clientId) => clientId,
   isOwn: () => true,
   mount: (topic) => topic,
   mountTopic: (topic) => topic,
   mountPublished: (topic) => topic,
   mountFilter: (filter) => filter,
-  ownTopic: (topic) => topic,
-  ownFilter: (filter) => filter,
+  unmountTopic: (topic) => topic,
+  unmountFilter: (filter) => filter,
 }
 
 class NamespaceNames implements Names {
@@ -51,11 +57,11 @@ class NamespaceNames implements Names {
 
   constructor(namespace: string) {
     this.namespace = namespace
-    this.#prefix = namespaceTopics(namespace)
+    this.#prefix = toNamespacePrefix(namespace)
   }
 
-  session(clientId: string): string {
-    return namespacedName(this.namespace, clientId)
+  toSessionName(clientId: string): string {
+    return toNamespacedName(this.namespace, clientId)
   }
 
   isOwn(session: string): boolean {
@@ -76,16 +82,16 @@ class NamespaceNames implements Names {
   }
 
   mountFilter(filter: TopicFilter): TopicFilter | undefined {
-    const bare = bareFilter(filter)
+    const bare = removeFilterPrefix(filter)
     return parseTopicFilter(`${filter.slice(0, filter.length - bare.length)}${this.mount(bare)}`)
   }
 
-  ownTopic(topic: string): string {
+  unmountTopic(topic: string): string {
     return topic.startsWith(this.#prefix) ? topic.slice(this.#prefix.length) : topic
   }
 
-  ownFilter(filter: TopicFilter): TopicFilter {
-    const bare = bareFilter(filter)
-    return `${filter.slice(0, filter.length - bare.length)}${this.ownTopic(bare)}` as TopicFilter
+  unmountFilter(filter: TopicFilter): TopicFilter {
+    const bare = removeFilterPrefix(filter)
+    return `${filter.slice(0, filter.length - bare.length)}${this.unmountTopic(bare)}` as TopicFilter
   }
 }

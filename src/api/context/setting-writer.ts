@@ -33,7 +33,7 @@ export class SettingWriter {
       author: { name, by, address },
       name: `${settings === undefined ? 'delete' : 'set'} ${path.join('.')}`,
     }
-    const read = settings === undefined ? undefined : fromPlain(this.unmasked(path, settings), 'request')
+    const read = settings === undefined ? undefined : fromPlain(this.restoreSecrets(path, settings), 'request')
     if (read !== undefined && 'errors' in read)
       return { problem: read.errors.map(({ message }) => message).join('; '), isAbout: 'settings' }
     const outcome = await this.#configuration.putNamed(path, read?.value, act)
@@ -55,8 +55,11 @@ export class SettingWriter {
   }
 
   /** A masked secret that is sent back is unchanged. */
-  unmasked(path: readonly string[], settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-    const stored = this.#configuration.writtenAt(path)
+  restoreSecrets(
+    path: readonly string[],
+    settings: Readonly<Record<string, unknown>>,
+  ): Readonly<Record<string, unknown>> {
+    const stored = this.#configuration.findWritten(path)
     return replaceMasks(settings, stored === undefined ? undefined : toPlain(stored)) as Readonly<
       Record<string, unknown>
     >

@@ -21,7 +21,7 @@ export class ShutdownRequests {
   readonly requested: Promise<ShutdownRequest>
   readonly #resolve: (request: ShutdownRequest) => void
   readonly #log: Log
-  readonly #problemOfRestart: () => string | undefined
+  readonly #findRestartProblem: () => string | undefined
 
   /** `problemOfRestart`: returns why a restart would fail. */
   constructor(log: Log, problemOfRestart: () => string | undefined = () => undefined) {
@@ -29,7 +29,7 @@ export class ShutdownRequests {
     this.requested = promise
     this.#resolve = resolve
     this.#log = log
-    this.#problemOfRestart = problemOfRestart
+    this.#findRestartProblem = problemOfRestart
   }
 
   stop(by: Requester): void {
@@ -38,7 +38,7 @@ export class ShutdownRequests {
 
   /** undefined: it will restart. A problem: a restart would fail, so it continues to run. */
   restart(by: Requester): { readonly problem: string } | undefined {
-    const problem = this.#problemOfRestart()
+    const problem = this.#findRestartProblem()
     if (problem !== undefined) return { problem: `the broker is not restarted, as it could not start: ${problem}` }
     this.#request('restart', by)
     return undefined
@@ -50,7 +50,7 @@ export class ShutdownRequests {
   }
 }
 
-export function controlHandlers(control: ShutdownRequests): Handlers<typeof controlEndpoints> {
+export function createControlHandlers(control: ShutdownRequests): Handlers<typeof controlEndpoints> {
   return {
     ctrl_broker: ({ params, caller }) => {
       switch (params.action.toLowerCase()) {

@@ -92,8 +92,8 @@ export class CredentialLists {
   }
 
   find(list: CredentialList, id: string): StoredCredential | undefined {
-    const record = this.#dependencies.accessRecords.find(keyOf(list, id, this.#namespace))
-    return record === undefined ? undefined : shown(record)
+    const record = this.#dependencies.accessRecords.find(toSecretKey(list, id, this.#namespace))
+    return record === undefined ? undefined : toStoredCredential(record)
   }
 
   /** Entries are handled one after the other and separately. */
@@ -101,21 +101,21 @@ export class CredentialLists {
     list: CredentialList,
     entries: readonly NewCredential[],
   ): Promise<readonly ('created' | 'existed')[] | NotStored> {
-    return orNotStored(() => createAll(this.#dependencies, this.#maker, list, entries))
+    return catchStorageFailure(() => createAll(this.#dependencies, this.#maker, list, entries))
   }
 
   /** `algorithm` undefined: unchanged. */
   update(list: CredentialList, entry: NewCredential): Promise<'updated' | 'missing' | NotStored> {
     const { accessRecords: records } = this.#dependencies
-    return orNotStored(async () => {
+    return catchStorageFailure(async () => {
       // Checked first, because hashing takes time, and an invalid name has no record.
-      if (records.find(keyOf(list, entry.id, this.#namespace)) === undefined) return 'missing'
+      if (records.find(toSecretKey(list, entry.id, this.#namespace)) === undefined) return 'missing'
       return replace(records, await this.#maker.make(list, entry))
     })
   }
 
   delete(list: CredentialList, id: string): Promise<'deleted' | 'missing' | NotStored> {
-    return orNotStored(() => remove(this.#dependencies.accessRecords, keyOf(list, id, this.#namespace)))
+    return catchStorageFailure(() => remove(this.#dependencies.accessRecords, toSecretKey(list, id, this.#namespace)))
   }
 }
 
@@ -124,14 +124,14 @@ async function listCredentials(
   { list, namespace }: { readonly list: CredentialList; readonly namespace: string | undefined },
   { id, like, page: { page, limit } }: CredentialQuery,
 ): Promise<PageFound<StoredCredential>> {
-  const one = id === undefined ? undefined : records.find(keyOf(list, id, namespace))
+  const one = id === undefined ? undefined : records.find(toSecretKey(list, id, namespace))
   const all = id === undefined ? records.list(lists[list], namespace) : one === undefined ? [] : [one]
-  const found = await filterInSlices(all, (record) => like === undefined || nameOf(record).includes(like))
-  return { items: pageFromTheEnd(found, page, limit).map(shown), count: found.length }
+  const found = await filterInSlices(all, (record) => like === undefined || findName(record).includes(like))
+  return { items: selectPageFromEnd(found, page, limit).map(toStoredCredential), count: found.length }
 }
 
 /** Page 1 has the last items, newest first. */
-export function pageFromTheEnd<Item>(found: readonly Item[], page: number, limit: number): Item[] {
+export function selectPageFromEnd<Item>(found: readonly Item[], page: number, limit: number): Item[] {
   const end = Math.max(0, found.length - (page - 1) * limit)
   return found.slice(Math.max(0, end - limit), end).reverse()
 }
@@ -148,14 +148,14 @@ async function createAll(
     await records.decide(() => {
       const put = new Map<string, SecretRecord>()
       for (const record of made) {
-        const isThere = put.has(nameOf(record)) || records.find(keyOfRecord(record)) !== undefined
+        const isThere = put.has(findName(record)) || records.find(toRecordKey(record)) !== undefined
         outcomes.push(isThere ? 'existed' : 'created')
-        if (!isThere) put.set(nameOf(record), atMoment(record, records.newMomentMs()))
+        if (!isThere) put.set(findName(record), replaceCreationTime(record, records.createMomentMs()))
       }
       return { put: [...put.values()], delete: [] }
     })
     for (const record of made) {
-      if (record.kind === 'credential' && record.namespace === undefined) shadowedCredentials.noteStored(record)
+      if (record.kind === 'credential' && record.namespace === undefined) shadowedCredentials.recordStored(record)
     }
   }
   return outcomes
@@ -165,7 +165,7 @@ async function createAll(
 async function replace(records: AccessRecords, made: SecretRecord): Promise<'updated' | 'missing'> {
   let outcome: 'updated' | 'missing' = 'missing'
   await records.decide(() => {
-    const before = records.find(keyOfRecord(made))
+    const before = records.find(toRecordKey(made))
     if (before === undefined) return { put: [], delete: [] }
     outcome = 'updated'
     const kept =
@@ -186,7 +186,7 @@ async function remove(records: AccessRecords, key: SecretKey): Promise<'deleted'
 }
 
 /** Returns a failure of the disk as a value for the caller. */
-export async function orNotStored<Outcome>(act: () => Promise<Outcome>): Promise<Outcome | NotStored> {
+export async function catchStorageFailure<Outcome>(act: () => Promise<Outcome>): Promise<Outcome | NotStored> {
   try {
     return await act()
   } catch (error) {
@@ -222,7 +222,7 @@ class RecordMaker {
     switch (list) {
       case 'username':
       case 'clientid': {
-        const hashed = hashPassword(secret, this.#mannerOfHash())
+        const hashed = hashPassword(secret, this.#readHashParameters())
         return { kind: 'credential', ...this.#place, by: list, id, isSuperuser: false, createdAtMs: 0, ...hashed }
       }
       case 'psk':
@@ -234,13 +234,13 @@ class RecordMaker {
     }
   }
 
-  #mannerOfHash(): HashParameters {
+  #readHashParameters(): HashParameters {
     const { passwordHash: algorithm, saltPosition } = this.#dependencies.configuration.config.auth
     return { algorithm, saltPosition }
   }
 
   async #makeScram({ id, secret, algorithm }: NewCredential): Promise<SecretRecord> {
-    const before = this.#dependencies.accessRecords.find(keyOf('scram', id, this.#place.namespace))
+    const before = this.#dependencies.accessRecords.find(toSecretKey('scram', id, this.#place.namespace))
     const user = {
       username: id,
       password: secret,
@@ -265,7 +265,7 @@ export class ScramHasher {
   }
 }
 
-function keyOf(list: CredentialList, id: string, namespace: string | undefined): SecretKey {
+function toSecretKey(list: CredentialList, id: string, namespace: string | undefined): SecretKey {
   switch (list) {
     case 'username':
     case 'clientid':
@@ -279,7 +279,7 @@ function keyOf(list: CredentialList, id: string, namespace: string | undefined):
   }
 }
 
-function keyOfRecord(record: SecretRecord): SecretKey {
+function toRecordKey(record: SecretRecord): SecretKey {
   const { kind, namespace } = record
   if (kind === 'psk') return { kind, namespace, identity: record.identity }
   return kind === 'scram'
@@ -287,7 +287,7 @@ function keyOfRecord(record: SecretRecord): SecretKey {
     : { kind, namespace, by: record.by, id: record.id }
 }
 
-function nameOf(record: SecretRecord): string {
+function findName(record: SecretRecord): string {
   switch (record.kind) {
     case 'credential':
       return record.id
@@ -300,11 +300,11 @@ function nameOf(record: SecretRecord): string {
   }
 }
 
-function atMoment(record: SecretRecord, createdAtMs: number): SecretRecord {
+function replaceCreationTime(record: SecretRecord, createdAtMs: number): SecretRecord {
   return 'createdAtMs' in record ? { ...record, createdAtMs } : record
 }
 
-function shown(record: SecretRecord): StoredCredential {
+function toStoredCredential(record: SecretRecord): StoredCredential {
   const algorithm = record.kind === 'scram' ? record.algorithm : undefined
-  return { id: nameOf(record), createdAtMs: 'createdAtMs' in record ? record.createdAtMs : 0, algorithm }
+  return { id: findName(record), createdAtMs: 'createdAtMs' in record ? record.createdAtMs : 0, algorithm }
 }

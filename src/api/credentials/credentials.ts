@@ -46,28 +46,28 @@ const scramNames: readonly string[] = ['SCRAM-SHA-256', 'SCRAM-SHA-512']
 
 /** Returns an entry with name and secret, or its first error. */
 export function readEntry(item: unknown, spelling: ListSpelling): NewCredential | EntryFault {
-  const id = textOf(item, spelling.id, 'login')
+  const id = readText(item, spelling.id, 'login')
   if (typeof id !== 'string') return id
   // If it were ignored, the credential would be stored in another namespace than requested.
-  if ((valueOf(item, namespaceKey) ?? null) !== null) {
+  if ((readValue(item, namespaceKey) ?? null) !== null) {
     const message = `${namespaceKey} is not read in the body: give it in the query, ?${namespaceKey}=NAME`
     return { code: 'invalidParameter', message, word: 'badarg' }
   }
   const fault =
-    spelling.list === 'scram' || spelling.list === 'psk' ? nameProblem(id, spelling) : textProblem(id, spelling)
+    spelling.list === 'scram' || spelling.list === 'psk' ? findNameProblem(id, spelling) : findTextProblem(id, spelling)
   return fault ?? readSecret(item, id, spelling)
 }
 
 /** Parses PUT for the entry of this name; a name in the body is ignored. */
 export function readSecret(item: unknown, id: string, spelling: ListSpelling): NewCredential | EntryFault {
   const { list, secret: key } = spelling
-  const secret = textOf(item, key, 'password')
+  const secret = readText(item, key, 'password')
   if (typeof secret !== 'string') return secret
-  const unknown = unknownKeyIn(item as object, spelling)
+  const unknown = findUnknownKey(item as object, spelling)
   if (unknown !== undefined) return unknown
-  const problem = list === 'psk' ? problemOfKey(secret) : problemOfPassword(secret, list)
+  const problem = list === 'psk' ? findKeyProblem(secret) : findPasswordProblem(secret, list)
   if (problem !== undefined) return { code: 'invalidParameter', message: `${key} ${problem}`, word: 'password' }
-  const algorithm = list === 'scram' ? valueOf(item, 'algorithm') : undefined
+  const algorithm = list === 'scram' ? readValue(item, 'algorithm') : undefined
   if (algorithm !== undefined && (typeof algorithm !== 'string' || !scramNames.includes(algorithm))) {
     return { code: 'invalidParameter', message: `algorithm is one of ${scramNames.join(', ')}`, word: 'badarg' }
   }
@@ -78,7 +78,7 @@ export function readSecret(item: unknown, id: string, spelling: ListSpelling): N
  * A key that is ignored, such as `is_superuser` or `Algorithm`, would store another credential than requested. `null`
  * has no effect. `created_at` is in the replies, which clients send back.
  */
-function unknownKeyIn(item: object, { list, id, secret }: ListSpelling): EntryFault | undefined {
+function findUnknownKey(item: object, { list, id, secret }: ListSpelling): EntryFault | undefined {
   const known = [id, secret, ...(list === 'scram' ? ['algorithm'] : [])]
   const isKnown = (key: string): boolean => known.includes(key) || key === 'created_at' || key === namespaceKey
   const found = Object.entries(item).find(([key, value]) => value !== null && !isKnown(key))
@@ -96,50 +96,51 @@ export function isEntry(read: NewCredential | EntryFault): read is NewCredential
   return 'id' in read
 }
 
-function textOf(item: unknown, key: string, word: EntryFault['word']): string | EntryFault {
+function readText(item: unknown, key: string, word: EntryFault['word']): string | EntryFault {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     return { code: 'notJson', message: 'the body is no JSON object', word: 'badarg' }
   }
-  const text = valueOf(item, key)
+  const text = readValue(item, key)
   if (text === undefined) return { code: 'missingParameter', message: `${key} is missing in the body`, word }
   if (typeof text !== 'string') return { code: 'invalidParameter', message: `${key} must be text`, word }
   if (text === '') return { code: 'emptyCredentials', message: `${key} is empty`, word }
   return text
 }
 
-function valueOf(item: unknown, key: string): unknown {
+function readValue(item: unknown, key: string): unknown {
   return typeof item === 'object' && item !== null && Object.hasOwn(item, key)
     ? (item as Record<string, unknown>)[key]
     : undefined
 }
 
 /** [MQTT-1.5.3-1, -2] A client could never send such a text. */
-function textProblem(id: string, { id: key }: ListSpelling): EntryFault | undefined {
+function findTextProblem(id: string, { id: key }: ListSpelling): EntryFault | undefined {
   if (Buffer.byteLength(id) <= maxTextBytes && id.isWellFormed() && !id.includes('\0')) return undefined
   const message = `${key} is longer than ${maxTextBytes} bytes, or contains U+0000 or an unpaired surrogate`
   return { code: 'invalidParameter', message, word: 'login' }
 }
 
-const invalid = (message: string): EntryFault => ({ code: 'invalidParameter', message, word: 'login' })
+const createInvalidFault = (message: string): EntryFault => ({ code: 'invalidParameter', message, word: 'login' })
 
 /** Limits of names in other standards. */
-function nameProblem(id: string, spelling: ListSpelling): EntryFault | undefined {
-  if (/\p{Cc}/u.test(id)) return invalid(`${spelling.id} contains control characters`)
+function findNameProblem(id: string, spelling: ListSpelling): EntryFault | undefined {
+  if (/\p{Cc}/u.test(id)) return createInvalidFault(`${spelling.id} contains control characters`)
   // SCRAM ignores invisible characters: some names would be empty.
-  if (/^\p{Default_Ignorable_Code_Point}*$/u.test(id)) return invalid(`${spelling.id} has no visible character`)
+  if (/^\p{Default_Ignorable_Code_Point}*$/u.test(id))
+    return createInvalidFault(`${spelling.id} has no visible character`)
   if (spelling.list === 'psk' && Buffer.byteLength(id) > maxIdentityBytes) {
-    return invalid(`${spelling.id} is longer than ${maxIdentityBytes} bytes`)
+    return createInvalidFault(`${spelling.id} is longer than ${maxIdentityBytes} bytes`)
   }
-  return textProblem(id, spelling)
+  return findTextProblem(id, spelling)
 }
 
-function problemOfKey(key: string): string | undefined {
+function findKeyProblem(key: string): string | undefined {
   const { min, max } = keyHexDigits
   const isKey = key.length >= min && key.length <= max && /^(?:[0-9a-f]{2})+$/i.test(key)
   return isKey ? undefined : `must be ${min / 2} to ${max / 2} bytes in hexadecimal`
 }
 
-function problemOfPassword(password: string, list: CredentialList): string | undefined {
+function findPasswordProblem(password: string, list: CredentialList): string | undefined {
   if (Buffer.byteLength(password) > maxTextBytes) return `is longer than ${maxTextBytes} bytes`
   if (!password.isWellFormed()) return 'is not well-formed Unicode'
   return list === 'scram' && /\p{Cc}/u.test(password) ? 'contains control characters' : undefined
@@ -152,39 +153,40 @@ type CredentialReply = Readonly<Record<string, unknown>>
 type BatchReply = { code: 0; data?: Record<string, string> }
 
 /** The five operations of each list; `show` converts an entry. */
-function operationsOn<Item>(
+function createListHandlers<Item>(
   credentials: CredentialLists,
   spelling: ListSpelling,
   show: (stored: StoredCredential) => Item,
 ) {
   const { list, id: key } = spelling
-  const missing = (id: string): ApiError =>
+  const refuseUnknownEntry = (id: string): ApiError =>
     refuse('userNotFound', `there is no ${key} ${JSON.stringify(id)} in this list`)
-  const idIn = (params: CredentialReply): string => String(params[key])
+  const readId = (params: CredentialReply): string => String(params[key])
   return {
     list: async ({ query }: { query: CredentialReply }): Promise<{ code: 0; data: Item[]; meta: PageMeta }> => {
       const page = pageWanted(query)
-      const text = (name: string): string | undefined => (typeof query[name] === 'string' ? query[name] : undefined)
-      const found = await credentials.list(list, { id: text(key), like: text(`_like_${key}`), page })
+      const readQueryText = (name: string): string | undefined =>
+        typeof query[name] === 'string' ? query[name] : undefined
+      const found = await credentials.list(list, { id: readQueryText(key), like: readQueryText(`_like_${key}`), page })
       return { code: 0, data: found.items.map(show), meta: metaOf(page, found) }
     },
     lookup: ({ params }: { params: CredentialReply }): { code: 0; data: Item } | ApiError => {
-      const stored = credentials.find(list, idIn(params))
-      return stored === undefined ? missing(idIn(params)) : { code: 0, data: show(stored) }
+      const stored = credentials.find(list, readId(params))
+      return stored === undefined ? refuseUnknownEntry(readId(params)) : { code: 0, data: show(stored) }
     },
     create: async ({ body }: { body: unknown }): Promise<BatchReply | ApiError> =>
       Array.isArray(body) ? createEach(credentials, spelling, body) : createOne(credentials, spelling, body),
     update: async ({ params, body }: { params: CredentialReply; body: unknown }): Promise<{ code: 0 } | ApiError> => {
-      const entry = readSecret(body, idIn(params), spelling)
+      const entry = readSecret(body, readId(params), spelling)
       if (!isEntry(entry)) return refuseEntry(entry)
       const outcome = await credentials.update(list, entry)
-      if (outcome === 'missing') return missing(entry.id)
-      return outcome === 'updated' ? { code: 0 } : notStoredError(outcome)
+      if (outcome === 'missing') return refuseUnknownEntry(entry.id)
+      return outcome === 'updated' ? { code: 0 } : toNotStoredError(outcome)
     },
     delete: async ({ params }: { params: CredentialReply }): Promise<{ code: 0 } | ApiError> => {
-      const outcome = await credentials.delete(list, idIn(params))
-      if (outcome === 'missing') return missing(idIn(params))
-      return outcome === 'deleted' ? { code: 0 } : notStoredError(outcome)
+      const outcome = await credentials.delete(list, readId(params))
+      if (outcome === 'missing') return refuseUnknownEntry(readId(params))
+      return outcome === 'deleted' ? { code: 0 } : toNotStoredError(outcome)
     },
   }
 }
@@ -197,7 +199,7 @@ async function createOne(
   const entry = readEntry(item, spelling)
   if (!isEntry(entry)) return refuseEntry(entry)
   const outcome = await credentials.create(spelling.list, [entry])
-  if ('notStored' in outcome) return notStoredError(outcome)
+  if ('notStored' in outcome) return toNotStoredError(outcome)
   return outcome[0] === 'created' ? { code: 0 } : refuse('userExists', 'existed')
 }
 
@@ -216,39 +218,41 @@ async function createEach(
   const read = items.map((item) => readEntry(item, spelling))
   for (const entry of read) if (isEntry(entry)) entries.push(entry)
   const outcomes = await credentials.create(spelling.list, entries)
-  if ('notStored' in outcomes) return notStoredError(outcomes)
+  if ('notStored' in outcomes) return toNotStoredError(outcomes)
   let next = 0
   const fates = read.map((entry, index): [string, string] => {
     if (isEntry(entry)) return [entry.id, outcomes[next++] === 'created' ? 'ok' : '{error,existed}']
-    return [nameOf(items[index], spelling) ?? String(index), `{error,${entry.word}}`]
+    return [findName(items[index], spelling) ?? String(index), `{error,${entry.word}}`]
   })
   // Names are external input: with entries, `__proto__` is an ordinary name.
   return { code: 0, data: Object.fromEntries(fates) }
 }
 
-function nameOf(item: unknown, { id }: ListSpelling): string | undefined {
+function findName(item: unknown, { id }: ListSpelling): string | undefined {
   const name = typeof item === 'object' && item !== null ? (item as CredentialReply)[id] : undefined
   return typeof name === 'string' && name !== '' ? name : undefined
 }
 
 /** The disk failed, not the request. */
-export function notStoredError({ notStored }: NotStored): ApiError {
+export function toNotStoredError({ notStored }: NotStored): ApiError {
   return refuse('unknownError', notStored)
 }
 
-export function credentialHandlers(credentials: CredentialLists): Handlers<typeof credentialEndpoints> {
-  const byUsername = operationsOn(
+export function createCredentialHandlers(credentials: CredentialLists): Handlers<typeof credentialEndpoints> {
+  const byUsername = createListHandlers(
     credentials,
     { list: 'username', id: 'username', secret: 'password' },
     ({ id, createdAtMs }) => ({ username: id, created_at: Math.floor(createdAtMs) }),
   )
-  const byClientId = operationsOn(
+  const byClientId = createListHandlers(
     credentials,
     { list: 'clientid', id: 'clientid', secret: 'password' },
     ({ id, createdAtMs }) => ({ clientid: id, created_at: Math.floor(createdAtMs) }),
   )
-  const scram = operationsOn(credentials, { list: 'scram', id: 'username', secret: 'password' }, showScram)
-  const psk = operationsOn(credentials, { list: 'psk', id: 'identity', secret: 'key' }, ({ id }) => ({ identity: id }))
+  const scram = createListHandlers(credentials, { list: 'scram', id: 'username', secret: 'password' }, toScramResponse)
+  const psk = createListHandlers(credentials, { list: 'psk', id: 'identity', secret: 'key' }, ({ id }) => ({
+    identity: id,
+  }))
   return {
     list_auth_username: byUsername.list,
     lookup_auth_username: byUsername.lookup,
@@ -273,7 +277,7 @@ export function credentialHandlers(credentials: CredentialLists): Handlers<typeo
   }
 }
 
-function showScram({ id, algorithm, createdAtMs }: StoredCredential): {
+function toScramResponse({ id, algorithm, createdAtMs }: StoredCredential): {
   username: string
   algorithm: ScramName
   created_at: number

@@ -55,7 +55,7 @@ interface ListOptions<Item extends TSchema, Query extends TObject> {
   readonly isForNamespaces?: true
 }
 
-function operationsOf<Item extends TSchema, Query extends TObject>(options: ListOptions<Item, Query>) {
+function createOperations<Item extends TSchema, Query extends TObject>(options: ListOptions<Item, Query>) {
   const { path, key, item, query, entry, change, what, items, isForNamespaces } = options
   const params = Type.Object({ [key]: Type.String() })
   const onePath = `${path}/:${key}`
@@ -123,7 +123,7 @@ function operationsOf<Item extends TSchema, Query extends TObject>(options: List
   }
 }
 
-const byUsername = operationsOf({
+const byUsername = createOperations({
   path: '/auth_username',
   isForNamespaces: true,
   key: 'username',
@@ -135,7 +135,7 @@ const byUsername = operationsOf({
   change: Type.Object({ password: newPassword }),
 })
 
-const byClientId = operationsOf({
+const byClientId = createOperations({
   path: '/auth_clientid',
   isForNamespaces: true,
   key: 'clientid',
@@ -147,7 +147,7 @@ const byClientId = operationsOf({
   change: Type.Object({ password: newPassword }),
 })
 
-const scram = operationsOf({
+const scram = createOperations({
   path: '/auth_scram',
   isForNamespaces: true,
   key: 'username',
@@ -163,7 +163,7 @@ const scram = operationsOf({
   change: Type.Object({ password: newPassword, algorithm: Type.Optional(algorithm) }),
 })
 
-const preSharedKeys = operationsOf({
+const preSharedKeys = createOperations({
   path: '/auth_psk',
   isForNamespaces: true,
   key: 'identity',

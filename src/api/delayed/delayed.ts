@@ -2,7 +2,7 @@
 
 import type { ReplyOf } from '../../contract/index.ts'
 import { type ApiError, type Handlers, refuseFor } from '../../management/index.ts'
-import { clientName } from '../context/client-name.ts'
+import { toClientName } from '../context/client-name.ts'
 import type { QueryableShards } from '../../node/index.ts'
 import type { QueryResult } from '../../shard/index.ts'
 import type { Store } from '../../storage/index.ts'
@@ -17,7 +17,7 @@ type Delayed = QueryResult<'delayed-messages'>['rows'][number]
 const defaultLimit = 100
 const msPerSecond = 1_000
 
-export function delayedHandlers({
+export function createDelayedHandlers({
   nodeName,
   configuration,
   supervisor,
@@ -25,50 +25,50 @@ export function delayedHandlers({
 }: Pick<ApiContext, 'nodeName' | 'configuration' | 'supervisor' | 'ownStore'>): Handlers<Known> {
   const writer = new SettingWriter(configuration)
   const isHere = (node: string): boolean => node === nodeName
-  const settings = (): ReplyOf<Known['get_delayed']> => {
+  const readSettings = (): ReplyOf<Known['get_delayed']> => {
     const { delaysMessages, maxDelayedMessages } = configuration.config.core
     return { enable: delaysMessages, max_delayed_messages: maxDelayedMessages ?? 0 }
   }
   return {
-    get_delayed: settings,
+    get_delayed: readSettings,
     change_delayed: async ({ body: delayed, caller }) => {
       const problem = await writer.change({ delayed }, caller)
-      return problem === undefined ? settings() : refuseChange(problem)
+      return problem === undefined ? readSettings() : refuseChange(problem)
     },
     list_delayed_messages: async ({ query: { page = 1, limit = defaultLimit } }) => {
       const found = await listDelayed(supervisor, (page - 1) * limit, limit)
-      if (found === undefined) return shardUnavailable()
+      if (found === undefined) return refuseUnavailable()
       const { count, rows } = found
-      const data = rows.map((row) => rowOf(row, nodeName))
+      const data = rows.map((row) => toRow(row, nodeName))
       return { data, meta: { page, limit, count, hasnext: page * limit < count } }
     },
     get_delayed_message: async ({ params: { node, msgid } }) => {
       const found = isHere(node) ? await findDelayed(supervisor, ownStore, msgid) : null
-      if (found === undefined) return shardUnavailable()
-      if (found === null) return absent(node, msgid)
-      return { ...rowOf(found, node), payload: Buffer.from(found.payload).toString('base64') }
+      if (found === undefined) return refuseUnavailable()
+      if (found === null) return refuseUnknownMessage(node, msgid)
+      return { ...toRow(found, node), payload: Buffer.from(found.payload).toString('base64') }
     },
     delete_delayed_message: async ({ params: { node, msgid } }) => {
       const removed = isHere(node) ? await deleteDelayed(supervisor, msgid) : false
-      if (removed === undefined) return shardUnavailable()
+      if (removed === undefined) return refuseUnavailable()
       if (typeof removed === 'string') return refuseFor('INTERNAL_ERROR', `the message stays: ${removed}`)
-      return removed ? null : absent(node, msgid)
+      return removed ? null : refuseUnknownMessage(node, msgid)
     },
   }
 }
 
-function shardUnavailable(): ApiError {
+function refuseUnavailable(): ApiError {
   return refuseFor('SERVICE_UNAVAILABLE', 'a shard is restarting: retry')
 }
 
-function absent(node: string, msgid: string): ApiError {
+function refuseUnknownMessage(node: string, msgid: string): ApiError {
   return refuseFor(
     'NOT_FOUND',
     `there is no delayed message ${JSON.stringify(msgid)} on the node ${JSON.stringify(node)}`,
   )
 }
 
-function rowOf(message: Delayed, node: string): Row {
+function toRow(message: Delayed, node: string): Row {
   const { dueAtMs, publishedAtMs } = message
   return {
     msgid: message.id,
@@ -80,7 +80,7 @@ function rowOf(message: Delayed, node: string): Row {
     topic: message.topic,
     qos: message.qos,
     payload_bytes: message.payloadBytes,
-    from_clientid: clientName(message.publisher).clientid,
+    from_clientid: toClientName(message.publisher).clientid,
     from_username: message.publisherUsername ?? '',
   }
 }

@@ -1,6 +1,6 @@
 // Queries shards about the clients that a request can name.
 
-import { shardOf } from '../../core/index.ts'
+import { computeOwnerShard } from '../../core/index.ts'
 import type { QueryableShards } from '../../node/index.ts'
 import type { QoS, TopicFilter } from '../../protocol/index.ts'
 import { dropCounters, dropReasons, type QueryOf, type QueryResult } from '../../shard/index.ts'
@@ -38,8 +38,8 @@ export async function explain(
   request: ExplainRequest,
 ): Promise<Explanation | undefined> {
   const { supervisor, names } = node
-  const clientId = names.session(request.clientId)
-  const explained = await supervisor.query(ownerOf(node, clientId), { ...request, clientId, kind: 'explain' })
+  const clientId = names.toSessionName(request.clientId)
+  const explained = await supervisor.query(findOwner(node, clientId), { ...request, clientId, kind: 'explain' })
   if (explained === undefined) return undefined
   const { subscriptions, isCut } =
     request.action === 'subscribe'
@@ -47,12 +47,12 @@ export async function explain(
       : await findReceivers(supervisor, { topic: explained.topicHere, qos: request.qos, publisher: clientId })
   return {
     ...explained,
-    decision: withoutGlobalRule(explained.decision, names),
-    topicHere: names.ownTopic(explained.topicHere),
+    decision: hideGlobalRule(explained.decision, names),
+    topicHere: names.unmountTopic(explained.topicHere),
     // Clients without a namespace that may receive everything are not shown in a namespace.
     subscriptions: subscriptions
       .filter((one) => names.isOwn(one.clientId))
-      .map((one) => ({ ...one, filter: names.ownFilter(one.filter as TopicFilter) })),
+      .map((one) => ({ ...one, filter: names.unmountFilter(one.filter as TopicFilter) })),
     isCut,
   }
 }
@@ -75,7 +75,7 @@ async function findReceivers(
 }
 
 /** A caller of a namespace may not read the configuration or global rules, only that such a rule decides. Rules of a token are the client's own. */
-function withoutGlobalRule(decision: ShardExplanation['decision'], { namespace }: Names): Decision | undefined {
+function hideGlobalRule(decision: ShardExplanation['decision'], { namespace }: Names): Decision | undefined {
   if (decision === undefined || namespace === undefined) return decision
   if (decision.because === 'token' || decision.namespace === namespace) return decision
   const because = decision.because === 'stored-rule' ? 'global-rule' : decision.because
@@ -97,14 +97,14 @@ export async function readQueue(
   limit: number,
 ): Promise<readonly QueuedMessage[] | 'no-client' | 'no-response'> {
   const { supervisor, ownStore, names } = node
-  const clientId = names.session(ownClientId)
-  const found = await supervisor.query(ownerOf(node, clientId), { kind: 'client-queue', clientId, limit })
+  const clientId = names.toSessionName(ownClientId)
+  const found = await supervisor.query(findOwner(node, clientId), { kind: 'client-queue', clientId, limit })
   if (found === undefined) return 'no-response'
   if (found === null) return 'no-client'
-  const ownTopics = (rows: readonly QueuedMessage[]): QueuedMessage[] =>
-    rows.map((row) => ({ ...row, topic: row.topic === undefined ? undefined : names.ownTopic(row.topic) }))
+  const unmountTopics = (rows: readonly QueuedMessage[]): QueuedMessage[] =>
+    rows.map((row) => ({ ...row, topic: row.topic === undefined ? undefined : names.unmountTopic(row.topic) }))
   const { inMemory, onDiskFrom } = found
-  if (onDiskFrom === undefined || inMemory.length >= limit) return ownTopics(inMemory)
+  if (onDiskFrom === undefined || inMemory.length >= limit) return unmountTopics(inMemory)
   const known = new Set(inMemory.map(({ sequence }) => sequence))
   const rows = [...inMemory]
   const slices = { first: sliceRecords, max: sliceRecords }
@@ -117,7 +117,7 @@ export async function readQueue(
   }
   // Newer messages in memory wait behind those on disk. In-flight messages stay first.
   const waiting = rows.filter(({ state }) => state === 'waiting').toSorted((a, b) => a.sequence - b.sequence)
-  return ownTopics([...rows.filter(({ state }) => state !== 'waiting'), ...waiting].slice(0, limit))
+  return unmountTopics([...rows.filter(({ state }) => state !== 'waiting'), ...waiting].slice(0, limit))
 }
 
 /** Returns the recent events of a client, in order; undefined: the client's shard does not respond. */
@@ -125,12 +125,12 @@ export function readTimeline(
   node: DiagnosticsDependencies,
   clientId: string,
 ): Promise<QueryResult<'timeline'> | undefined> {
-  const session = node.names.session(clientId)
-  return node.supervisor.query(ownerOf(node, session), { kind: 'timeline', clientId: session })
+  const session = node.names.toSessionName(clientId)
+  return node.supervisor.query(findOwner(node, session), { kind: 'timeline', clientId: session })
 }
 
-function ownerOf({ supervisor }: DiagnosticsDependencies, session: string): number {
-  return shardOf(session, supervisor.size)
+function findOwner({ supervisor }: DiagnosticsDependencies, session: string): number {
+  return computeOwnerShard(session, supervisor.size)
 }
 
 type DroppedFound = QueryResult<'dropped'>
@@ -151,7 +151,7 @@ export async function listDropped(
   { skip, limit }: { readonly skip: number; readonly limit: number },
 ): Promise<DroppedPage> {
   const { namespace } = names
-  const clientId = wanted.clientId === undefined ? undefined : names.session(wanted.clientId)
+  const clientId = wanted.clientId === undefined ? undefined : names.toSessionName(wanted.clientId)
   const topic = wanted.topic === undefined ? undefined : names.mount(wanted.topic)
   const query = { ...wanted, namespace, clientId, topic }
   const found = await Promise.all(
@@ -160,16 +160,16 @@ export async function listDropped(
     ),
   )
   const newest = found.flatMap((part) => part?.newest ?? []).sort((one, other) => other.atMs - one.atMs)
-  const ownOrNone = (session: string): string => (names.isOwn(session) ? session : '')
+  const hideOtherSession = (session: string): string => (names.isOwn(session) ? session : '')
   return {
     messages: newest.slice(skip, skip + limit).map((message) => ({
       ...message,
-      topic: names.ownTopic(message.topic),
-      publisher: ownOrNone(message.publisher),
-      subscriber: ownOrNone(message.subscriber),
+      topic: names.unmountTopic(message.topic),
+      publisher: hideOtherSession(message.publisher),
+      subscriber: hideOtherSession(message.subscriber),
     })),
     count: found.reduce((sum, part) => sum + (part?.count ?? 0), 0),
-    byReason: namespace === undefined ? countByReason(counters) : recentByReason(found),
+    byReason: namespace === undefined ? countByReason(counters) : sumByReason(found),
   }
 }
 
@@ -180,7 +180,7 @@ function countByReason(counters: SharedArrayBuffer): DroppedPage['byReason'] {
   return Object.fromEntries(counted) as DroppedPage['byReason']
 }
 
-function recentByReason(found: readonly (DroppedFound | undefined)[]): DroppedPage['byReason'] {
+function sumByReason(found: readonly (DroppedFound | undefined)[]): DroppedPage['byReason'] {
   const remembered = dropReasons.map((reason) => [
     reason,
     found.reduce((sum, part) => sum + (part?.byReason?.[reason] ?? 0), 0),

@@ -2,7 +2,7 @@
 
 import type { Static } from '../../contract/index.ts'
 import { type Handlers, refuse, shortened } from '../../management/index.ts'
-import { clientName } from '../context/client-name.ts'
+import { toClientName } from '../context/client-name.ts'
 import { hasWildcard, parseTopicFilter, parseTopicName, type QoS } from '../../protocol/index.ts'
 import {
   type DiagnosticsDependencies,
@@ -17,16 +17,16 @@ import type { diagnosticsEndpoints } from './endpoints.ts'
 
 const defaultLimit = 100
 
-export function diagnosticsHandlers(node: DiagnosticsDependencies): Handlers<typeof diagnosticsEndpoints> {
+export function createDiagnosticsHandlers(node: DiagnosticsDependencies): Handlers<typeof diagnosticsEndpoints> {
   return {
     explain: async ({ query }) => {
       const { clientid: clientId, action, topic, qos = 2, username, ip_address: address } = query
       const parsed = action === 'publish' ? parseTopicName(topic) : parseTopicFilter(topic)
-      if (parsed === undefined) return refuse('invalidTopic', invalidTopicText(action, topic))
+      if (parsed === undefined) return refuse('invalidTopic', describeInvalidTopic(action, topic))
       const request = { clientId, action, topic: parsed, qos: qos as QoS, username, address }
       const explained = await explain(node, request)
       if (explained === undefined) return refuse('rpcError', 'the shard of this client is restarting; retry')
-      return { code: 0, data: explanationOf(request, explained) }
+      return { code: 0, data: toExplanationResponse(request, explained) }
     },
     list_dropped: async ({ query }) => {
       const { topic, reason, clientid: clientId, since: sinceMs, _page: pageOfV4, _limit: limitOfV4 } = query
@@ -40,8 +40,8 @@ export function diagnosticsHandlers(node: DiagnosticsDependencies): Handlers<typ
       const data = messages.map(({ atMs, subscriber, publisher, ...message }) => ({
         ts: atMs,
         ...message,
-        publisher: clientName(publisher).clientid,
-        clientid: clientName(subscriber).clientid,
+        publisher: toClientName(publisher).clientid,
+        clientid: toClientName(subscriber).clientid,
       }))
       return { code: 0, data, meta: { page, limit, count, by_reason: byReason } }
     },
@@ -74,13 +74,13 @@ export function diagnosticsHandlers(node: DiagnosticsDependencies): Handlers<typ
   }
 }
 
-function invalidTopicText(action: 'publish' | 'subscribe', topic: string): string {
+function describeInvalidTopic(action: 'publish' | 'subscribe', topic: string): string {
   return action === 'publish'
     ? `invalid topic name: ${shortened(topic)}; use 1 to 65535 bytes without wildcards`
     : `invalid topic filter: ${shortened(topic)}; use + and # only as whole levels, and # only as the last level`
 }
 
-function explanationOf(
+function toExplanationResponse(
   { clientId, action, topic }: ExplainRequest,
   { client, decision, obstacle, topicHere, quotas, subscriptions, isCut }: Explanation,
 ): Static<(typeof diagnosticsEndpoints)['explain']['reply']>['data'] {
@@ -105,7 +105,7 @@ function explanationOf(
     obstacle: obstacle ?? null,
     topic_here: topicHere,
     subscriptions: subscriptions.map((one) => ({
-      clientid: clientName(one.clientId).clientid,
+      clientid: toClientName(one.clientId).clientid,
       topic: one.filter,
       qos: one.grantedQoS,
       delivered_qos: one.deliveredQoS,

@@ -18,15 +18,15 @@ const frontPage = `<!doctype html>
 `
 
 /** `endpoints`: all of them. */
-export function documentHandlers(
+export function createDocumentHandlers(
   { version }: Pick<ApiContext, 'version'>,
   endpoints: Readonly<Record<string, Endpoint>>,
 ): Handlers<typeof documentEndpoints> {
   const listing = listingOf(endpoints)
   // A megabyte each, so they are created at the first request and kept: unauthenticated clients may request them often.
-  const document = memoized(() => openApiOf(endpoints, version))
-  const written = memoized(() => new JsonText(JSON.stringify(document())))
-  const page = memoized(() => writeApiPage(document()))
+  const document = memoize(() => openApiOf(endpoints, version))
+  const written = memoize(() => new JsonText(JSON.stringify(document())))
+  const page = memoize(() => writeApiPage(document()))
   return {
     list_endpoints: () => ({ code: 0, data: listing }),
     get_front_page: () => frontPage,
@@ -35,7 +35,7 @@ export function documentHandlers(
   }
 }
 
-function memoized<Value>(make: () => Value): () => Value {
+function memoize<Value>(make: () => Value): () => Value {
   let kept: { readonly value: Value } | undefined
   return () => (kept ??= { value: make() }).value
 }

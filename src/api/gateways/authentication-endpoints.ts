@@ -35,7 +35,7 @@ const ofListener = {
 }
 const userParam = { uid: Type.String({ description: 'Name of the user, percent-encoded.' }) }
 
-function authenticationOf<Params extends typeof ofGateway>(path: string, of: Params, owner: string) {
+function defineAuthenticationEndpoints<Params extends typeof ofGateway>(path: string, of: Params, owner: string) {
   const params = Type.Object(of)
   return {
     get: endpoint({
@@ -83,7 +83,7 @@ function authenticationOf<Params extends typeof ofGateway>(path: string, of: Par
   }
 }
 
-function usersOf<Params extends typeof ofGateway>(authentication: string, of: Params, owner: string) {
+function defineUserEndpoints<Params extends typeof ofGateway>(authentication: string, of: Params, owner: string) {
   const path = `${authentication}/users`
   const onePath = `${path}/:uid`
   const params = Type.Object(of)
@@ -147,10 +147,10 @@ function usersOf<Params extends typeof ofGateway>(authentication: string, of: Pa
 
 const gatewayPath = '/gateways/:name/authentication'
 const listenerPath = '/gateways/:name/listeners/:id/authentication'
-const gateway = authenticationOf(gatewayPath, ofGateway, 'a gateway')
-const listener = authenticationOf(listenerPath, ofListener, 'a listener of a gateway')
-const gatewayUsers = usersOf(gatewayPath, ofGateway, 'a gateway')
-const listenerUsers = usersOf(listenerPath, ofListener, 'a listener of a gateway')
+const gateway = defineAuthenticationEndpoints(gatewayPath, ofGateway, 'a gateway')
+const listener = defineAuthenticationEndpoints(listenerPath, ofListener, 'a listener of a gateway')
+const gatewayUsers = defineUserEndpoints(gatewayPath, ofGateway, 'a gateway')
+const listenerUsers = defineUserEndpoints(listenerPath, ofListener, 'a listener of a gateway')
 
 export const gatewayAuthenticationEndpoints = {
   get_gateway_authentication: gateway.get,

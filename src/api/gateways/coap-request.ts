@@ -26,7 +26,7 @@ export function readCoapRequest({
   const tokenBytes = Buffer.byteLength(token)
   if (tokenBytes === 0 || tokenBytes > maxTokenBytes)
     return refuseFor('BAD_REQUEST', `token has ${tokenBytes} octets: it needs 1 to ${maxTokenBytes}`)
-  const timeoutMs = timeout === undefined ? defaultTimeoutMs : durationOf(timeout)
+  const timeoutMs = timeout === undefined ? defaultTimeoutMs : parseDuration(timeout)
   if (timeoutMs === undefined || timeoutMs > maxTimeoutMs)
     return refuseFor('BAD_REQUEST', `timeout ${shortened(timeout ?? '')} is not a time up to 300s, such as 10s`)
   const bytes = Buffer.from(payload, contentType === octets ? 'base64' : 'utf8')
@@ -36,12 +36,12 @@ export function readCoapRequest({
   return { kind: 'coap-request', method, token, format, payload: bytes, timeoutMs }
 }
 
-function durationOf(text: string): number | undefined {
+function parseDuration(text: string): number | undefined {
   const [, number, unit = 's'] = /^(\d{1,6})(ms|s|m)?$/.exec(text) ?? []
   const ms = Number(number) * (msOfUnits[unit] ?? 0)
   return ms > 0 ? ms : undefined
 }
 
-export function textOfPayload(payload: Uint8Array, contentType: string | undefined): string {
+export function encodePayload(payload: Uint8Array, contentType: string | undefined): string {
   return Buffer.from(payload).toString(contentType === octets ? 'base64' : 'utf8')
 }

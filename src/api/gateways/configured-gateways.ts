@@ -90,23 +90,23 @@ export class ConfiguredGateways {
     const { config } = this.#configuration
     const { plan } = this.#gateways
     // Without sockets there are no reports.
-    const reports = plan.length === 0 ? [] : await reportsOf(this.#supervisor)
+    const reports = plan.length === 0 ? [] : await queryReports(this.#supervisor)
     if ('unavailableShard' in reports) return reports
     const described = describeAsObject(config)['gateway'] as Settings | undefined
     return gatewayTypes.map((name) => {
       const planned = plan.filter(({ type }) => type === name)
       const ofType = reports.filter(({ type }) => type === name)
       const gateway = config.gateways[name]
-      const settings = withoutUnset((described?.[name] ?? {}) as Settings, gateway)
+      const settings = omitUnset((described?.[name] ?? {}) as Settings, gateway)
       return {
         name,
-        authentication: shownAuthentication(gateway.authentication, settings),
+        authentication: toAuthentication(gateway.authentication, settings),
         protocolName: protocolNameOf(name),
         status: statusOf(gateway),
-        ...this.#gateways.timesOf(name),
-        listeners: socketsOf(gateway).map((socket) => listenerOf(socket, { planned, ofType, settings })),
+        ...this.#gateways.readTimes(name),
+        listeners: socketsOf(gateway).map((socket) => toListener(socket, { planned, ofType, settings })),
         settings,
-        counters: sumOf(ofType),
+        counters: sumCounters(ofType),
       }
     })
   }
@@ -157,7 +157,7 @@ export class ConfiguredGateways {
   }
 }
 
-function listenerOf(
+function toListener(
   { kind, name, listener }: GatewaySocket,
   {
     planned,
@@ -167,21 +167,21 @@ function listenerOf(
 ): GatewayListener {
   const open = planned.find((one) => one.listener.kind === kind && one.listener.name === name)
   const reported = ofType.filter((one) => one.kind === kind && one.name === name)
-  const own = settingsAt(settings, ['listeners', kind, name])
+  const own = selectSettings(settings, ['listeners', kind, name])
   return {
     type: kind,
     name,
-    bind: open === undefined ? bindText(listener.bind) : addressText(open.listener),
+    bind: open === undefined ? bindText(listener.bind) : formatAddress(open.listener),
     isOpen: reported.length > 0 && reported.every(({ isOpen }) => isOpen),
     maxClients: listener.max_connections,
     clients: reported.reduce((sum, { clients }) => sum + clients, 0),
     settings: own,
-    authentication: shownAuthentication(listener.authentication, own),
+    authentication: toAuthentication(listener.authentication, own),
   }
 }
 
 /** An authentication that is not there is not shown: what is shown can be sent back as it is. */
-function withoutUnset(settings: Settings, gateway: ConfiguredGateway): Settings {
+function omitUnset(settings: Settings, gateway: ConfiguredGateway): Settings {
   const { authentication, listeners, ...rest } = settings
   const shown = Object.entries(isFields(listeners) ? listeners : {}).map(([kind, named]) => [
     kind,
@@ -201,17 +201,14 @@ function withoutUnset(settings: Settings, gateway: ConfiguredGateway): Settings 
   }
 }
 
-function shownAuthentication(
-  configured: AuthenticationSettings,
-  settings: Settings,
-): GatewayAuthentication | undefined {
+function toAuthentication(configured: AuthenticationSettings, settings: Settings): GatewayAuthentication | undefined {
   const { mechanism, backend } = configured
   if (mechanism === undefined) return undefined
   const hasUsers = mechanism === 'password_based' && backend === 'built_in_database'
-  return { settings: settingsAt(settings, ['authentication']), hasUsers }
+  return { settings: selectSettings(settings, ['authentication']), hasUsers }
 }
 
-function settingsAt(
+function selectSettings(
   settings: Readonly<Record<string, unknown>>,
   path: readonly string[],
 ): Readonly<Record<string, unknown>> {
@@ -224,15 +221,15 @@ function isFields(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function addressText({ host, port }: { readonly host: string; readonly port: number }): string {
+function formatAddress({ host, port }: { readonly host: string; readonly port: number }): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 function bindText({ host, port }: { readonly host: string | undefined; readonly port: number }): string {
-  return host === undefined ? String(port) : addressText({ host, port })
+  return host === undefined ? String(port) : formatAddress({ host, port })
 }
 
-async function reportsOf(supervisor: QueryableShards): Promise<readonly GatewayReport[] | ShardUnavailable> {
+async function queryReports(supervisor: QueryableShards): Promise<readonly GatewayReport[] | ShardUnavailable> {
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
   const results = await Promise.all(shards.map((shard) => queryShard(supervisor, shard, { kind: 'gateways' })))
   const reports: GatewayReport[] = []
@@ -243,7 +240,7 @@ async function reportsOf(supervisor: QueryableShards): Promise<readonly GatewayR
   return reports
 }
 
-function sumOf(reports: readonly GatewayReport[]): Record<string, number> {
+function sumCounters(reports: readonly GatewayReport[]): Record<string, number> {
   const sums: Record<string, number> = {}
   const add = (name: string, value: number): void => {
     sums[name] = (sums[name] ?? 0) + value

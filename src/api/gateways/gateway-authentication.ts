@@ -30,12 +30,12 @@ interface Found {
   readonly words: string
 }
 
-export function gatewayAuthenticationHandlers(
+export function createGatewayAuthenticationHandlers(
   gateways: ConfiguredGateways,
   users: GatewayUsers,
 ): Handlers<typeof gatewayAuthenticationEndpoints> {
-  const ofSettings = settingHandlers(gateways, users)
-  const ofUsers = userHandlers(gateways, users)
+  const ofSettings = createSettingHandlers(gateways, users)
+  const ofUsers = createUserHandlers(gateways, users)
   return {
     get_gateway_authentication: ofSettings.get,
     add_gateway_authentication: ofSettings.add,
@@ -58,21 +58,21 @@ export function gatewayAuthenticationHandlers(
   }
 }
 
-function settingHandlers(gateways: ConfiguredGateways, users: GatewayUsers) {
+function createSettingHandlers(gateways: ConfiguredGateways, users: GatewayUsers) {
   const put = async (found: Found, settings: Settings, caller: Caller): Promise<Settings | ApiError> => {
     if (typeof settings['mechanism'] !== 'string')
       return refuseFor('BAD_REQUEST', 'mechanism is missing: it is password_based or jwt')
-    const problem = await gateways.changeAuthentication(found.of, settingsIn(settings), caller)
+    const problem = await gateways.changeAuthentication(found.of, selectSettings(settings), caller)
     if (problem !== undefined) return refuseChange(problem)
     const { gateway, listener } = found.of
     const id = listener === undefined ? undefined : `${gateway}:${listener.type}:${listener.name}`
     const now = await find(gateways, { name: gateway, ...(id === undefined ? {} : { id }) })
-    return now instanceof ApiError ? now : { code: 0, ...written(now.authentication) }
+    return now instanceof ApiError ? now : { code: 0, ...toResponse(now.authentication) }
   }
   return {
     get: async ({ params }: AuthenticationCall): Promise<Settings | ApiError> => {
       const found = await find(gateways, params)
-      return found instanceof ApiError ? found : written(found.authentication)
+      return found instanceof ApiError ? found : toResponse(found.authentication)
     },
     add: async ({ params, body, caller }: AuthenticationCall<Settings>): Promise<Settings | ApiError> => {
       const found = await find(gateways, params)
@@ -109,9 +109,9 @@ interface NewUser {
   readonly is_superuser?: boolean
 }
 
-function userHandlers(gateways: ConfiguredGateways, users: GatewayUsers) {
+function createUserHandlers(gateways: ConfiguredGateways, users: GatewayUsers) {
   /** Returns the gateway or listener if its authentication stores users. */
-  const withUsers = async (params: Params): Promise<Found | ApiError> => {
+  const findUserOwner = async (params: Params): Promise<Found | ApiError> => {
     const found = await find(gateways, params)
     if (found instanceof ApiError) return found
     if (found.authentication === undefined) return refuseNone(found)
@@ -121,27 +121,29 @@ function userHandlers(gateways: ConfiguredGateways, users: GatewayUsers) {
   }
   return {
     list: async ({ params, query }: { readonly params: Params; readonly query: UsersQuery }) => {
-      const found = await withUsers(params)
+      const found = await findUserOwner(params)
       if (found instanceof ApiError) return found
       const { page = 1, limit = defaultLimit, like_user_id: like, is_superuser: isSuperuser } = query
       const { items, count } = await users.list(found.of, { like, isSuperuser, page: { page, limit } })
-      return { data: items.map(shown), meta: { page, limit, count, hasnext: page * limit < count } }
+      return { data: items.map(toUserResponse), meta: { page, limit, count, hasnext: page * limit < count } }
     },
     add: async ({ params, body }: { readonly params: Params; readonly body: NewUser }) => {
-      const found = await withUsers(params)
+      const found = await findUserOwner(params)
       if (found instanceof ApiError) return found
       const { user_id: id, password, is_superuser: isSuperuser = false } = body
-      const problem = problemOfName(id) ?? problemOfPassword(password)
+      const problem = findNameProblem(id) ?? findPasswordProblem(password)
       if (problem !== undefined) return refuseFor('BAD_REQUEST', problem)
       const outcome = await users.create(found.of, { id, password, isSuperuser })
       if (outcome === 'existed') return refuseFor('CONFLICT', `there is a user ${shortened(id)} already`)
-      return outcome === 'created' ? { code: 0 as const, ...shown({ id, isSuperuser }) } : refuseNotStored(outcome)
+      return outcome === 'created'
+        ? { code: 0 as const, ...toUserResponse({ id, isSuperuser }) }
+        : refuseNotStored(outcome)
     },
     get: async ({ params }: { readonly params: Params & { readonly uid: string } }) => {
-      const found = await withUsers(params)
+      const found = await findUserOwner(params)
       if (found instanceof ApiError) return found
       const user = users.find(found.of, params.uid)
-      return user === undefined ? missing(params.uid) : shown(user)
+      return user === undefined ? refuseUnknownUser(params.uid) : toUserResponse(user)
     },
     change: async ({
       params,
@@ -150,21 +152,21 @@ function userHandlers(gateways: ConfiguredGateways, users: GatewayUsers) {
       readonly params: Params & { readonly uid: string }
       readonly body: { readonly password?: string; readonly is_superuser?: boolean }
     }) => {
-      const found = await withUsers(params)
+      const found = await findUserOwner(params)
       if (found instanceof ApiError) return found
       if (password === undefined && isSuperuser === undefined)
         return refuseFor('BAD_REQUEST', 'the body has neither password nor is_superuser')
-      const problem = password === undefined ? undefined : problemOfPassword(password)
+      const problem = password === undefined ? undefined : findPasswordProblem(password)
       if (problem !== undefined) return refuseFor('BAD_REQUEST', problem)
       const outcome = await users.update(found.of, params.uid, { password, isSuperuser })
-      if (outcome === 'missing') return missing(params.uid)
-      return 'notStored' in outcome ? refuseNotStored(outcome) : shown(outcome)
+      if (outcome === 'missing') return refuseUnknownUser(params.uid)
+      return 'notStored' in outcome ? refuseNotStored(outcome) : toUserResponse(outcome)
     },
     remove: async ({ params }: { readonly params: Params & { readonly uid: string } }) => {
-      const found = await withUsers(params)
+      const found = await findUserOwner(params)
       if (found instanceof ApiError) return found
       const outcome = await users.delete(found.of, params.uid)
-      if (outcome === 'missing') return missing(params.uid)
+      if (outcome === 'missing') return refuseUnknownUser(params.uid)
       return outcome === 'deleted' ? { code: 0 as const } : refuseNotStored(outcome)
     },
   }
@@ -182,7 +184,7 @@ async function find(gateways: ConfiguredGateways, { name, id }: Params): Promise
   return { of: { gateway: name, listener: { type, name: listenerName } }, authentication, words: `the listener ${id}` }
 }
 
-function missing(id: string): ApiError {
+function refuseUnknownUser(id: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no user ${shortened(id)}`)
 }
 
@@ -195,19 +197,19 @@ function refuseNotStored({ notStored }: NotStored): ApiError {
 }
 
 /** [MQTT-1.5.3-1, -2] No client could send a user name that is not a valid string of MQTT. */
-function problemOfName(id: string): string | undefined {
+function findNameProblem(id: string): string | undefined {
   const isText = Buffer.byteLength(id) <= maxTextBytes && id.isWellFormed() && !id.includes('\0')
   return isText
     ? undefined
     : `user_id is longer than ${maxTextBytes} bytes, contains U+0000, or is not well-formed Unicode`
 }
 
-function problemOfPassword(password: string): string | undefined {
+function findPasswordProblem(password: string): string | undefined {
   const isText = Buffer.byteLength(password) <= maxTextBytes && password.isWellFormed()
   return isText ? undefined : `password is longer than ${maxTextBytes} bytes, or is not well-formed Unicode`
 }
 
-function settingsIn(body: Settings): Settings {
+function selectSettings(body: Settings): Settings {
   return Object.fromEntries(Object.entries(body).filter(([key]) => !ownFields.has(key)))
 }
 
@@ -221,7 +223,7 @@ const settingsOfKind: Readonly<Record<'built_in_database' | 'http' | 'jwt', read
 }
 
 /** Returns the settings as in a reply, with an ID such as `password_based:built_in_database`. */
-function written(authentication: GatewayAuthentication | undefined): Settings {
+function toResponse(authentication: GatewayAuthentication | undefined): Settings {
   if (authentication === undefined) return { code: 0 }
   const { settings } = authentication
   const { mechanism, backend } = settings
@@ -233,6 +235,6 @@ function written(authentication: GatewayAuthentication | undefined): Settings {
   }
 }
 
-function shown({ id, isSuperuser }: GatewayUser): { user_id: string; is_superuser: boolean } {
+function toUserResponse({ id, isSuperuser }: GatewayUser): { user_id: string; is_superuser: boolean } {
   return { user_id: id, is_superuser: isSuperuser }
 }

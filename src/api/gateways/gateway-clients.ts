@@ -16,15 +16,15 @@ import {
   type ListSlice,
   type ShardUnavailable,
 } from '../../management/index.ts'
-import { boundsOf, clientFilterOf } from '../clients/client-query.ts'
-import { clientRecord } from '../clients/client-record.ts'
+import { toBounds, parseClientFilter } from '../clients/client-query.ts'
+import { toClientRecord } from '../clients/client-record.ts'
 import type { GatewayResponse } from '../../gateways/index.ts'
 import type { ConfiguredGateways } from './configured-gateways.ts'
 import { findGateway } from './gateways.ts'
 import type { ClientQueries } from '../clients/client-queries.ts'
-import { type ActingDependencies, subscribeFor, unsubscribeFor } from '../publishing/act-for-client.ts'
+import { type ActingDependencies, subscribeClient, unsubscribeClient } from '../publishing/act-for-client.ts'
 import { refuseFailure } from '../publishing/publishing.ts'
-import { readCoapRequest, textOfPayload } from './coap-request.ts'
+import { readCoapRequest, encodePayload } from './coap-request.ts'
 
 type Known = typeof gatewayClientEndpoints
 type ClientsQuery = RequestOf<Known['get_gateway_clients']>['query']
@@ -34,24 +34,24 @@ const defaultLimit = 100
 const sliceRows = 1_000
 const idBytes = 4
 
-export function gatewayClientHandlers(
+export function createGatewayClientHandlers(
   gateways: ConfiguredGateways,
   clients: ClientQueries,
   node: ActingDependencies,
 ): Handlers<Known> {
-  const clientOf = async (name: string, clientId: string): Promise<ClientView | ApiError> => {
+  const findClient = async (name: string, clientId: string): Promise<ClientView | ApiError> => {
     const gateway = await findGateway(gateways, name)
     if (gateway instanceof ApiError) return gateway
-    const found = await rowsOf(clients, { protocolName: gateway.protocolName, clientId }, { skip: 0, maxRows: 1 })
+    const found = await readRows(clients, { protocolName: gateway.protocolName, clientId }, { skip: 0, maxRows: 1 })
     if (found instanceof ApiError) return found
-    return found.rows[0] ?? refuseAbsent(name, clientId)
+    return found.rows[0] ?? refuseUnknownClient(name, clientId)
   }
   /** Runs requests for clients of this gateway only. */
-  const forClient = async <Result>(
+  const runForClient = async <Result>(
     { name, clientid }: { readonly name: string; readonly clientid: string },
     work: (client: ClientView) => Result | ApiError | Promise<Result | ApiError>,
   ): Promise<Result | ApiError> => {
-    const client = await clientOf(name, clientid)
+    const client = await findClient(name, clientid)
     return client instanceof ApiError ? client : await work(client)
   }
   const send: SendToClient = (...request) => sendToClient(gateways, request)
@@ -61,31 +61,31 @@ export function gatewayClientHandlers(
       if (gateway instanceof ApiError) return gateway
       return listGatewayClients(clients, query, gateway.protocolName)
     },
-    get_gateway_client: ({ params }) => forClient(params, (client) => clientRecord(client, clients.nodeName)),
+    get_gateway_client: ({ params }) => runForClient(params, (client) => toClientRecord(client, clients.nodeName)),
     kick_gateway_client: ({ params }) =>
-      forClient(params, async ({ clientId }) => {
-        const outcome = await clients.kickoutClient(clientId, false)
+      runForClient(params, async ({ clientId }) => {
+        const outcome = await clients.kickOutClient(clientId, false)
         return typeof outcome === 'object' ? shardUnavailableError(outcome) : { code: 0 as const }
       }),
     get_gateway_client_subscriptions: ({ params }) =>
-      forClient(params, ({ clientId }) => subscriptionsOf(clients, clientId)),
+      runForClient(params, ({ clientId }) => readSubscriptions(clients, clientId)),
     add_gateway_client_subscription: ({ params, body: { topic, qos = 0, nl = 0, rap = 0, rh = 0 } }) =>
-      forClient(params, async ({ clientId }) => {
+      runForClient(params, async ({ clientId }) => {
         const filter = parseTopicFilter(topic)
         if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(topic)} is not a topic filter`)
         if (nl === 1 && filter.startsWith('$share/'))
           return refuseFor('BAD_REQUEST', 'a shared subscription has no nl [MQTT5-3.8.3-4]')
         const options = { noLocal: nl === 1, retainAsPublished: rap === 1, retainHandling: rh as 0 | 1 | 2 }
-        const failure = await subscribeFor(node, { clientId, filters: [filter], qos: qos as QoS, options })
+        const failure = await subscribeClient(node, { clientId, filters: [filter], qos: qos as QoS, options })
         return failure === undefined
           ? { code: 0 as const, topic, qos, nl, rap, rh }
           : refuseFailure(failure).withReason('BAD_REQUEST')
       }),
     remove_gateway_client_subscription: ({ params }) =>
-      forClient(params, async ({ clientId }) => {
+      runForClient(params, async ({ clientId }) => {
         const filter = parseTopicFilter(params.topic)
         if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(params.topic)} is not a topic filter`)
-        const failure = await unsubscribeFor(node, clientId, [filter])
+        const failure = await unsubscribeClient(node, clientId, [filter])
         return failure === undefined ? { code: 0 as const } : refuseFailure(failure)
       }),
     send_coap_request: async ({ params: { clientid }, body }) => {
@@ -96,17 +96,17 @@ export function gatewayClientHandlers(
       if (response instanceof ApiError) return response
       if (response.kind !== 'coap-response') return refuseWithoutResponse(clientid)
       const { messageId, code, payload } = response
-      return { id: messageId, token, method: code, payload: textOfPayload(payload, body.content_type) }
+      return { id: messageId, token, method: code, payload: encodePayload(payload, body.content_type) }
     },
-    ...lwm2mClientHandlers(send),
+    ...createLwm2mClientHandlers(send),
   }
 }
 
 type SendToClient = (...request: Parameters<ConfiguredGateways['request']>) => Promise<GatewayResponse | ApiError>
 type Lwm2mNames = 'lookup_lwm2m_answer' | 'observe_lwm2m' | 'read_lwm2m' | 'write_lwm2m'
 
-function lwm2mClientHandlers(send: SendToClient): Pick<Handlers<Known>, Lwm2mNames> {
-  const command = async (clientId: string, msgType: string, data: object): Promise<{ code: 0 } | ApiError> => {
+function createLwm2mClientHandlers(send: SendToClient): Pick<Handlers<Known>, Lwm2mNames> {
+  const sendCommand = async (clientId: string, msgType: string, data: object): Promise<{ code: 0 } | ApiError> => {
     const reqID = randomBytes(idBytes).readUInt32BE()
     const document = { reqID, msgType, data }
     const response = await send('lwm2m', clientId, { kind: 'lwm2m-command', command: document })
@@ -118,18 +118,18 @@ function lwm2mClientHandlers(send: SendToClient): Pick<Handlers<Known>, Lwm2mNam
       const response = await send('lwm2m', clientid, { kind: 'lwm2m-lookup', path, action })
       if (response instanceof ApiError) return response
       const document = response.kind === 'lwm2m-response' ? response.response : undefined
-      return { code: 0, data: { clientid, path, action, ...responseFields(document) } }
+      return { code: 0, data: { clientid, path, action, ...readResponseFields(document) } }
     },
     observe_lwm2m: async ({ params: { clientid }, query: { path, enable } }) =>
       path === undefined || enable === undefined
         ? refuseMissing('path and enable')
-        : command(clientid, enable ? 'observe' : 'cancel-observe', { path }),
+        : sendCommand(clientid, enable ? 'observe' : 'cancel-observe', { path }),
     read_lwm2m: async ({ params: { clientid }, query: { path } }) =>
-      path === undefined ? refuseMissing('path') : command(clientid, 'read', { path }),
+      path === undefined ? refuseMissing('path') : sendCommand(clientid, 'read', { path }),
     write_lwm2m: async ({ params: { clientid }, query: { path, type, value } }) =>
       path === undefined || type === undefined || value === undefined
         ? refuseMissing('path, type and value')
-        : command(clientid, 'write', { path, type, value }),
+        : sendCommand(clientid, 'write', { path, type, value }),
   }
 }
 
@@ -139,13 +139,13 @@ async function sendToClient(
   [name, clientId, request]: Parameters<ConfiguredGateways['request']>,
 ): Promise<GatewayResponse | ApiError> {
   const response = await gateways.request(name, clientId, request)
-  if (response === undefined) return refuseAbsent(name, clientId)
+  if (response === undefined) return refuseUnknownClient(name, clientId)
   if ('unavailableShard' in response) return shardUnavailableError(response)
   if (response.kind === 'no-response') return refuseWithoutResponse(clientId)
   return response.kind === 'refused' ? refuseFor('BAD_REQUEST', response.problem) : response
 }
 
-function refuseAbsent(name: string, clientId: string): ApiError {
+function refuseUnknownClient(name: string, clientId: string): ApiError {
   return refuseFor('CLIENT_NOT_FOUND', `the gateway ${name} has no client ${shortened(clientId)}`)
 }
 
@@ -157,7 +157,7 @@ function refuseMissing(what: string): ApiError {
   return refuseFor('BAD_REQUEST', `the query needs ${what}`)
 }
 
-function responseFields(document: Readonly<Record<string, unknown>> | undefined): {
+function readResponseFields(document: Readonly<Record<string, unknown>> | undefined): {
   code: string
   codeMsg: string
   content: unknown[]
@@ -171,7 +171,7 @@ function responseFields(document: Readonly<Record<string, unknown>> | undefined)
 /** With the conditions of the list of version 4, whose names start with `_`. */
 async function listGatewayClients(clients: ClientQueries, query: ClientsQuery, protocolName: string) {
   const { page = 1, limit = defaultLimit, clientid, username, ip_address, conn_state, proto_ver, clean_start } = query
-  const wanted = clientFilterOf(
+  const wanted = parseClientFilter(
     {
       clientid,
       username,
@@ -189,19 +189,19 @@ async function listGatewayClients(clients: ClientQueries, query: ClientsQuery, p
     {},
   )
   if (wanted instanceof ApiError) return wanted.withReason('BAD_REQUEST')
-  const meta = (count: number) => ({ page, limit, count, hasnext: page * limit < count })
-  if (wanted === 'nobody') return { data: [], meta: meta(0) }
+  const createMeta = (count: number) => ({ page, limit, count, hasnext: page * limit < count })
+  if (wanted === 'nobody') return { data: [], meta: createMeta(0) }
   const { lifetime } = query
   const filter: ClientFilter = {
     ...wanted,
     protocolName,
     endpointName: query.endpoint_name,
     endpointNamePart: query.like_endpoint_name,
-    lifetimeSeconds: boundsOf(query.gte_lifetime ?? lifetime, query.lte_lifetime ?? lifetime),
+    lifetimeSeconds: toBounds(query.gte_lifetime ?? lifetime, query.lte_lifetime ?? lifetime),
   }
-  const found = await rowsOf(clients, filter, { skip: (page - 1) * limit, maxRows: limit })
+  const found = await readRows(clients, filter, { skip: (page - 1) * limit, maxRows: limit })
   if (found instanceof ApiError) return found
-  return { data: found.rows.map((client) => clientRecord(client, clients.nodeName)), meta: meta(found.count) }
+  return { data: found.rows.map((client) => toClientRecord(client, clients.nodeName)), meta: createMeta(found.count) }
 }
 
 interface Rows {
@@ -210,7 +210,7 @@ interface Rows {
   readonly count: number
 }
 
-async function rowsOf(
+async function readRows(
   clients: ClientQueries,
   filter: ClientFilter,
   { skip, maxRows }: { readonly skip: number; readonly maxRows: number },
@@ -227,7 +227,7 @@ async function rowsOf(
   return { rows, count }
 }
 
-async function subscriptionsOf(clients: ClientQueries, clientId: string) {
+async function readSubscriptions(clients: ClientQueries, clientId: string) {
   const found: SubscriptionView[] = []
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: sliceRows }

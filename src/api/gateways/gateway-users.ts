@@ -6,7 +6,7 @@ import type { PageFound, PageWanted } from '../../management/index.ts'
 import type { GatewayUserRecord } from '../../records/index.ts'
 import { gatewayTypes, socketsOf, type AccessRecords, filterInSlices } from '../../node/index.ts'
 import type { ApiContext } from '../context/api-context.ts'
-import { type NotStored, orNotStored, pageFromTheEnd } from '../credentials/credential-lists.ts'
+import { type NotStored, catchStorageFailure, selectPageFromEnd } from '../credentials/credential-lists.ts'
 import type { GatewayOrListener } from './configured-gateways.ts'
 
 export interface GatewayUser {
@@ -36,31 +36,31 @@ export class GatewayUsers {
     of: GatewayOrListener,
     { like, isSuperuser, page: { page, limit } }: GatewayUserQuery,
   ): Promise<PageFound<GatewayUser>> {
-    const found = await filterInSlices(this.#records.gatewayUsers(chainOf(of)), (user) => {
+    const found = await filterInSlices(this.#records.listGatewayUsers(formatChain(of)), (user) => {
       const isWanted = isSuperuser === undefined || user.isSuperuser === isSuperuser
       return isWanted && (like === undefined || user.id.includes(like))
     })
-    return { items: pageFromTheEnd(found, page, limit).map(shown), count: found.length }
+    return { items: selectPageFromEnd(found, page, limit).map(toGatewayUser), count: found.length }
   }
 
   find(of: GatewayOrListener, id: string): GatewayUser | undefined {
     const user = this.#find(of, id)
-    return user === undefined ? undefined : shown(user)
+    return user === undefined ? undefined : toGatewayUser(user)
   }
 
   create(
     of: GatewayOrListener,
     { id, password, isSuperuser }: GatewayUser & { readonly password: string },
   ): Promise<'created' | 'existed' | NotStored> {
-    return orNotStored(async () => {
+    return catchStorageFailure(async () => {
       let outcome: 'created' | 'existed' = 'existed'
       const made = this.#hash(of, password)
       await this.#records.decide(() => {
         if (this.#find(of, id) !== undefined) return nothing
         outcome = 'created'
-        const createdAtMs = this.#records.newMomentMs()
+        const createdAtMs = this.#records.createMomentMs()
         return {
-          put: [{ kind: 'gateway-user', chain: chainOf(of), id, isSuperuser, createdAtMs, ...made }],
+          put: [{ kind: 'gateway-user', chain: formatChain(of), id, isSuperuser, createdAtMs, ...made }],
           delete: [],
         }
       })
@@ -74,7 +74,7 @@ export class GatewayUsers {
     id: string,
     { password, isSuperuser }: { readonly password?: string | undefined; readonly isSuperuser?: boolean | undefined },
   ): Promise<GatewayUser | 'missing' | NotStored> {
-    return orNotStored(async () => {
+    return catchStorageFailure(async () => {
       let outcome: GatewayUser | 'missing' = 'missing'
       if (this.#find(of, id) === undefined) return outcome
       const made = password === undefined ? undefined : this.#hash(of, password)
@@ -82,7 +82,7 @@ export class GatewayUsers {
         const before = this.#find(of, id)
         if (before === undefined) return nothing
         const now = { ...before, ...made, isSuperuser: isSuperuser ?? before.isSuperuser }
-        outcome = shown(now)
+        outcome = toGatewayUser(now)
         return { put: [now], delete: [] }
       })
       return outcome
@@ -90,12 +90,12 @@ export class GatewayUsers {
   }
 
   delete(of: GatewayOrListener, id: string): Promise<'deleted' | 'missing' | NotStored> {
-    return orNotStored(async () => {
+    return catchStorageFailure(async () => {
       let outcome: 'deleted' | 'missing' = 'missing'
       await this.#records.decide(() => {
         if (this.#find(of, id) === undefined) return nothing
         outcome = 'deleted'
-        return { put: [], delete: [{ kind: 'gateway-user', chain: chainOf(of), id }] }
+        return { put: [], delete: [{ kind: 'gateway-user', chain: formatChain(of), id }] }
       })
       return outcome
     })
@@ -103,34 +103,38 @@ export class GatewayUsers {
 
   /** Deletes all users of a gateway or a listener. Users of the listeners of a gateway stay. */
   deleteAll(of: GatewayOrListener): Promise<'deleted' | NotStored> {
-    const chain = chainOf(of)
-    return orNotStored(async () => {
+    const chain = formatChain(of)
+    return catchStorageFailure(async () => {
       await this.#records.decide(() => ({
         put: [],
-        delete: [...this.#records.gatewayUsers(chain)].map(({ id }) => ({ kind: 'gateway-user' as const, chain, id })),
+        delete: [...this.#records.listGatewayUsers(chain)].map(({ id }) => ({
+          kind: 'gateway-user' as const,
+          chain,
+          id,
+        })),
       }))
       return 'deleted' as const
     })
   }
 
   #find(of: GatewayOrListener, id: string): GatewayUserRecord | undefined {
-    return this.#records.find({ kind: 'gateway-user', chain: chainOf(of), id })
+    return this.#records.find({ kind: 'gateway-user', chain: formatChain(of), id })
   }
 
   #hash(of: GatewayOrListener, password: string): ReturnType<typeof hashPassword> {
-    return hashPassword(password, mannerOf(this.#configuration.config, of))
+    return hashPassword(password, findHashParameters(this.#configuration.config, of))
   }
 }
 
 const nothing = { put: [], delete: [] }
 
 /** As `ListenerAuthentication.chain`. */
-function chainOf({ gateway, listener }: GatewayOrListener): string {
+function formatChain({ gateway, listener }: GatewayOrListener): string {
   return listener === undefined ? gateway : `${gateway}:${listener.type}:${listener.name}`
 }
 
 /** As the configuration in force has it. */
-function mannerOf({ gateways }: GodwitConfig, { gateway, listener }: GatewayOrListener): HashParameters {
+function findHashParameters({ gateways }: GodwitConfig, { gateway, listener }: GatewayOrListener): HashParameters {
   const type = gatewayTypes.find((one) => one === gateway)
   const configured = type === undefined ? undefined : gateways[type]
   const socket =
@@ -143,6 +147,6 @@ function mannerOf({ gateways }: GodwitConfig, { gateway, listener }: GatewayOrLi
   return { algorithm, saltPosition: saltPosition === 'disable' ? 'prefix' : saltPosition }
 }
 
-function shown({ id, isSuperuser }: GatewayUserRecord): GatewayUser {
+function toGatewayUser({ id, isSuperuser }: GatewayUserRecord): GatewayUser {
   return { id, isSuperuser }
 }

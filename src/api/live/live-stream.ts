@@ -76,7 +76,7 @@ class LiveStream {
   async begin(dependencies: Dependencies): Promise<void> {
     const retained = { ...dependencies, names: wholeBroker }
     // The response starts now, even without messages.
-    this.#line({ heartbeat: Date.now() })
+    this.#writeLine({ heartbeat: Date.now() })
     await this.#poll()
     const found = await listRetained(retained, this.#wanted.filter, maxRetained)
     for (const { topic, qos, publisher, publishedAtMs } of found?.rows ?? []) {
@@ -103,9 +103,9 @@ class LiveStream {
       this.#leftOut += batch.leftOut
     }
     this.#isPolling = false
-    if (this.#leftOut > 0) this.#line({ left_out: this.#leftOut })
+    if (this.#leftOut > 0) this.#writeLine({ left_out: this.#leftOut })
     this.#leftOut = 0
-    if (performance.now() - this.#lastLineMs >= heartbeatMs) this.#line({ heartbeat: Date.now() })
+    if (performance.now() - this.#lastLineMs >= heartbeatMs) this.#writeLine({ heartbeat: Date.now() })
   }
 
   #send({ topic, qos, retain, size, payload, publisher, atMs }: LiveMessage): void {
@@ -121,10 +121,19 @@ class LiveStream {
     this.#sentInSecond += 1
     const payloadBase64 = Buffer.from(payload).toString('base64')
     const truncated = payload.length < size
-    this.#line({ ts: atMs, topic, qos, retain, size, payload_base64: payloadBase64, truncated, clientid: publisher })
+    this.#writeLine({
+      ts: atMs,
+      topic,
+      qos,
+      retain,
+      size,
+      payload_base64: payloadBase64,
+      truncated,
+      clientid: publisher,
+    })
   }
 
-  #line(content: object): void {
+  #writeLine(content: object): void {
     if (this.lines.destroyed) return
     this.#lastLineMs = performance.now()
     this.lines.push(`${JSON.stringify(content)}\n`)

@@ -8,7 +8,7 @@ import type { LiveStreams } from './live-stream.ts'
 const defaultRate = 200
 const defaultBytes = 4_096
 
-export function liveHandlers(live: LiveStreams): Handlers<typeof liveEndpoints> {
+export function createLiveHandlers(live: LiveStreams): Handlers<typeof liveEndpoints> {
   return {
     watch_messages: ({ query }) => {
       const { topic, max_rate: maxRate = defaultRate, max_bytes: maxBytes = defaultBytes } = query

@@ -4,18 +4,18 @@ import type { Caller, ReplyOf } from '../../contract/index.ts'
 import type { loginEndpoints } from './endpoints.ts'
 import { type Handlers, ApiError, refuseFor, type Authenticator } from '../../management/index.ts'
 import type { ApiContext } from '../context/api-context.ts'
-import { writtenRole } from '../accounts/roles.ts'
+import { formatRole } from '../accounts/roles.ts'
 
 type Known = typeof loginEndpoints
 
-export function loginHandlers(
+export function createLoginHandlers(
   { version }: Pick<ApiContext, 'version'>,
   authenticator: () => Authenticator,
 ): Handlers<Known> {
-  const loginReply = (found: Caller, token: string): ReplyOf<Known['login']> => ({
+  const toLoginResponse = (found: Caller, token: string): ReplyOf<Known['login']> => ({
     code: 0,
     token,
-    role: writtenRole(found),
+    role: formatRole(found),
     namespace: found.namespace ?? null,
     version,
     license: { edition: 'opensource' },
@@ -28,7 +28,7 @@ export function loginHandlers(
       // An API key cannot log in: programs send ID and secret with every request.
       const token = found.by === 'account' ? authenticator().logins.begin(found.name) : undefined
       if (token === undefined) return refuseFor('BAD_USERNAME_OR_PWD', 'user name or password is wrong')
-      return loginReply(found, token)
+      return toLoginResponse(found, token)
     },
     list_sso: () => ({ code: 0, data: authenticator().singleSignOn.isOn() ? ['oidc'] : [] }),
     begin_sso: async ({ caller: { address } }) => {
@@ -43,7 +43,7 @@ export function loginHandlers(
       if (found instanceof ApiError) return found
       const token = authenticator().logins.begin(found.name)
       if (token === undefined) return refuseFor('BAD_TOKEN', 'the account was deleted meanwhile')
-      return { ...loginReply(found, token), username: found.name }
+      return { ...toLoginResponse(found, token), username: found.name }
     },
     logout: ({ body: { username }, caller: { name, login } }) => {
       if (login === undefined || name !== username) {

@@ -17,15 +17,15 @@ export type GatewayMetrics = Readonly<
 const dropMark = 'dropped.'
 
 /** If a shard does not respond, there are none this time. */
-export function gatewayMetrics(found: Awaited<ReturnType<ConfiguredGateways['list']>>): GatewayMetrics {
+export function toGatewayMetrics(found: Awaited<ReturnType<ConfiguredGateways['list']>>): GatewayMetrics {
   const gateways = 'unavailableShard' in found ? [] : found.filter(({ status }) => status !== 'unloaded')
-  const each = (valueOf: (gateway: Gateway) => number): readonly Sample[] =>
+  const toSamples = (valueOf: (gateway: Gateway) => number): readonly Sample[] =>
     gateways.map((gateway) => ({ labels: { gateway: gateway.name }, value: valueOf(gateway) }))
   return {
-    svc_gateway_clients: each(({ listeners }) => listeners.reduce((sum, { clients }) => sum + clients, 0)),
-    svc_gateway_received_total: each(({ counters }) => counters['received'] ?? 0),
-    svc_gateway_sent_total: each(({ counters }) => counters['sent'] ?? 0),
-    svc_gateway_retransmitted_total: each(({ counters }) => counters['retransmitted'] ?? 0),
+    svc_gateway_clients: toSamples(({ listeners }) => listeners.reduce((sum, { clients }) => sum + clients, 0)),
+    svc_gateway_received_total: toSamples(({ counters }) => counters['received'] ?? 0),
+    svc_gateway_sent_total: toSamples(({ counters }) => counters['sent'] ?? 0),
+    svc_gateway_retransmitted_total: toSamples(({ counters }) => counters['retransmitted'] ?? 0),
     svc_gateway_dropped_total: gateways.flatMap(({ name: gateway, counters }) =>
       Object.entries(counters)
         .filter(([counter]) => counter.startsWith(dropMark))

@@ -10,8 +10,8 @@ import {
   type ThreadMemory,
 } from '../../telemetry/index.ts'
 import { type Handlers, type ApiError, refuse } from '../../management/index.ts'
-import { type GatewayMetrics, gatewayMetrics } from './gateway-metrics.ts'
-import { ageSeconds } from '../bridges/bridge-node.ts'
+import { type GatewayMetrics, toGatewayMetrics } from './gateway-metrics.ts'
+import { computeAgeSeconds } from '../bridges/bridge-node.ts'
 import type { BridgeReport } from '../../shard/index.ts'
 import type { ConfiguredGateways } from '../gateways/configured-gateways.ts'
 import { type MetricValue, type Sample, writePrometheus } from './prometheus-text.ts'
@@ -20,12 +20,12 @@ import { scrapeRules } from '../rules/rule-reports.ts'
 import type { ApiContext } from '../context/api-context.ts'
 import type { CountedTopics } from '../topic-metrics/counted-topics.ts'
 import { createNodeReader, type NodeReading } from './node-reading.ts'
-import { ruleMetricsOf, type RuleMetricName } from './rule-metrics.ts'
-import { type TopicMetricName, topicMetricsOf } from './topic-metric-samples.ts'
+import { toRuleMetrics, type RuleMetricName } from './rule-metrics.ts'
+import { type TopicMetricName, toTopicMetrics } from './topic-metric-samples.ts'
 
 const msPerSecond = 1_000
 
-export function metricHandlers(
+export function createMetricHandlers(
   node: ApiContext,
   {
     rules,
@@ -39,7 +39,7 @@ export function metricHandlers(
 ): Handlers<typeof metricEndpoints> {
   const { nodeName } = node
   const read = createNodeReader(node)
-  const unknown = (node: string): ApiError | undefined => (node === nodeName ? undefined : refuseNode(node, nodeName))
+  const checkNode = (node: string): ApiError | undefined => (node === nodeName ? undefined : refuseNode(node, nodeName))
   return {
     get_metrics: () => {
       const { cpuPercent, memoryBytes } = read()
@@ -47,14 +47,14 @@ export function metricHandlers(
     },
     get_prometheus: async () =>
       writePrometheus({
-        ...metricsOf(read()),
-        ...ruleMetricsOf(await scrapeRules(rules.configuration.config, rules.shards)),
-        ...topicMetricsOf(await topics.scrape()),
-        ...gatewayMetrics(await gateways.list()),
+        ...toMetrics(read()),
+        ...toRuleMetrics(await scrapeRules(rules.configuration.config, rules.shards)),
+        ...toTopicMetrics(await topics.scrape()),
+        ...toGatewayMetrics(await gateways.list()),
       }),
-    get_stats: () => ({ code: 0, data: [{ node: nodeName, stats: statsOf(read()) }] }),
-    get_node_stats: ({ params }) => unknown(params.node) ?? { code: 0, data: statsOf(read()) },
-    get_node_metrics: ({ params }) => unknown(params.node) ?? { code: 0, data: countsOf(read()) },
+    get_stats: () => ({ code: 0, data: [{ node: nodeName, stats: toStats(read()) }] }),
+    get_node_stats: ({ params }) => checkNode(params.node) ?? { code: 0, data: toStats(read()) },
+    get_node_metrics: ({ params }) => checkNode(params.node) ?? { code: 0, data: toCounts(read()) },
     get_status: () => {
       const { shardsRunning } = read()
       if (shardsRunning === 0) return refuse('rpcError', 'no shard of the node is running: see its log', 503)
@@ -68,7 +68,7 @@ export function refuseNode(node: string, nodeName: string): ApiError {
 }
 
 /** Gauges of a node, by their names in EMQX 4. */
-function statsOf({ counters, highest }: NodeReading): Record<string, number> {
+function toStats({ counters, highest }: NodeReading): Record<string, number> {
   const pairs: [string, number, number][] = [
     ['connections', counters.connectionsOpen, highest.connections],
     ['channels', counters.connectionsOpen, highest.connections],
@@ -90,7 +90,7 @@ function statsOf({ counters, highest }: NodeReading): Record<string, number> {
 }
 
 /** Counters of a node. */
-function countsOf({ counters }: NodeReading): Record<string, number> {
+function toCounts({ counters }: NodeReading): Record<string, number> {
   return {
     'bytes.received': counters.bytesReceived,
     'bytes.sent': counters.bytesSent,
@@ -110,21 +110,21 @@ function countsOf({ counters }: NodeReading): Record<string, number> {
   }
 }
 
-function metricsOf(
+function toMetrics(
   reading: NodeReading,
 ): Record<Exclude<MetricName, RuleMetricName | TopicMetricName | keyof GatewayMetrics>, MetricValue> {
   return {
-    ...requiredOf(reading),
-    ...countersOf(reading),
-    ...memoryOf(reading),
-    ...trafficOf(reading),
-    ...placeOf(reading),
-    ...bridgesOf(reading),
-    ...shardsOf(reading),
+    ...toRequiredMetrics(reading),
+    ...toCounterMetrics(reading),
+    ...toMemoryMetrics(reading),
+    ...toTrafficMetrics(reading),
+    ...toNodeMetrics(reading),
+    ...toBridgeMetrics(reading),
+    ...toShardMetrics(reading),
   }
 }
 
-function requiredOf({ counters, highest, memoryBytes, cpuPercent }: NodeReading) {
+function toRequiredMetrics({ counters, highest, memoryBytes, cpuPercent }: NodeReading) {
   return {
     svc_connections_count: counters.connectionsOpen,
     svc_connections_max: highest.connections,
@@ -145,27 +145,27 @@ function requiredOf({ counters, highest, memoryBytes, cpuPercent }: NodeReading)
 }
 
 /** The metrics that are one counter. */
-function countersOf({ counters }: NodeReading): Record<CounterMetricName, number> {
+function toCounterMetrics({ counters }: NodeReading): Record<CounterMetricName, number> {
   return Object.fromEntries(
     Object.entries(counterMetrics).map(([metric, { counter }]) => [metric, counters[counter]]),
   ) as Record<CounterMetricName, number>
 }
 
-function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
+function toTrafficMetrics({ counters, rates, uptimeMs }: NodeReading) {
   return {
     svc_uptime_seconds: Math.floor(uptimeMs / msPerSecond),
-    svc_clients_refused_total: reasonsOf(counters, refused),
+    svc_clients_refused_total: toReasonSamples(counters, refused),
     svc_messages_received_rate: rates.received,
     svc_messages_sent_rate: rates.sent,
     svc_messages_dropped_rate: rates.dropped,
-    svc_messages_dropped_by_reason_total: reasonsOf(counters, dropped),
-    godwit_packets_refused_total: reasonsOf(counters, packetsRefused),
+    svc_messages_dropped_by_reason_total: toReasonSamples(counters, dropped),
+    godwit_packets_refused_total: toReasonSamples(counters, packetsRefused),
   }
 }
 
 const memoryLevels: Readonly<Record<NodeReading['memoryLevel'], number>> = { normal: 0, soft: 1, hard: 2 }
 
-function memoryOf({ memoryLimitBytes, memoryLevel, memoryHeld }: NodeReading) {
+function toMemoryMetrics({ memoryLimitBytes, memoryLevel, memoryHeld }: NodeReading) {
   return {
     svc_memory_limit_bytes: memoryLimitBytes,
     svc_memory_level: memoryLevels[memoryLevel],
@@ -173,42 +173,46 @@ function memoryOf({ memoryLimitBytes, memoryLevel, memoryHeld }: NodeReading) {
   }
 }
 
-function bridgesOf({ bridges }: NodeReading) {
-  const each = (valueOf: (bridge: BridgeReport) => number): Sample[] =>
+function toBridgeMetrics({ bridges }: NodeReading) {
+  const toSamples = (valueOf: (bridge: BridgeReport) => number): Sample[] =>
     bridges.map((bridge) => ({ labels: { bridge: bridge.name }, value: valueOf(bridge) }))
-  const counted = (counter: Exclude<keyof BridgeReport['counters'], 'dropped'>): Sample[] =>
-    each(({ counters }) => counters[counter])
+  const toCounterSamples = (counter: Exclude<keyof BridgeReport['counters'], 'dropped'>): Sample[] =>
+    toSamples(({ counters }) => counters[counter])
   return {
-    svc_bridge_connected: each(({ state }) => (state === 'connected' ? 1 : 0)),
-    svc_bridge_state: bridges.flatMap(statesOf),
-    svc_bridge_last_error_timestamp_seconds: each(({ lastErrorAtMs = 0 }) => lastErrorAtMs / msPerSecond),
-    svc_bridge_spool_depth: each(({ spooled }) => spooled),
-    svc_bridge_in_flight: each(({ inFlight }) => inFlight),
-    svc_bridge_oldest_seconds: each(({ oldestAtMs }) => (oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs))),
-    svc_bridge_lag_seconds: each(({ oldestAtMs }) => (oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs))),
-    svc_bridge_messages_sent_total: counted('sent'),
-    svc_bridge_messages_sent_again_total: counted('sentAgain'),
-    svc_bridge_messages_acknowledged_total: counted('acknowledged'),
-    svc_bridge_messages_received_total: counted('received'),
-    svc_bridge_bytes_sent_total: counted('sentBytes'),
-    svc_bridge_bytes_received_total: counted('receivedBytes'),
-    svc_bridge_messages_sent_rate: each(({ sentRate }) => sentRate),
-    svc_bridge_messages_received_rate: each(({ receivedRate }) => receivedRate),
-    svc_bridge_messages_dropped_total: bridges.flatMap(droppedByBridge),
-    svc_bridge_filters_passed_on: each(({ passedOn }) => passedOn),
-    svc_bridge_filters_not_passed_on: each(({ notPassedOn }) => notPassedOn),
-    svc_bridge_connects_total: counted('connects'),
-    svc_bridge_failures_total: counted('failures'),
+    svc_bridge_connected: toSamples(({ state }) => (state === 'connected' ? 1 : 0)),
+    svc_bridge_state: bridges.flatMap(toStateSamples),
+    svc_bridge_last_error_timestamp_seconds: toSamples(({ lastErrorAtMs = 0 }) => lastErrorAtMs / msPerSecond),
+    svc_bridge_spool_depth: toSamples(({ spooled }) => spooled),
+    svc_bridge_in_flight: toSamples(({ inFlight }) => inFlight),
+    svc_bridge_oldest_seconds: toSamples(({ oldestAtMs }) =>
+      oldestAtMs === undefined ? 0 : computeAgeSeconds(oldestAtMs),
+    ),
+    svc_bridge_lag_seconds: toSamples(({ oldestAtMs }) =>
+      oldestAtMs === undefined ? 0 : computeAgeSeconds(oldestAtMs),
+    ),
+    svc_bridge_messages_sent_total: toCounterSamples('sent'),
+    svc_bridge_messages_sent_again_total: toCounterSamples('sentAgain'),
+    svc_bridge_messages_acknowledged_total: toCounterSamples('acknowledged'),
+    svc_bridge_messages_received_total: toCounterSamples('received'),
+    svc_bridge_bytes_sent_total: toCounterSamples('sentBytes'),
+    svc_bridge_bytes_received_total: toCounterSamples('receivedBytes'),
+    svc_bridge_messages_sent_rate: toSamples(({ sentRate }) => sentRate),
+    svc_bridge_messages_received_rate: toSamples(({ receivedRate }) => receivedRate),
+    svc_bridge_messages_dropped_total: bridges.flatMap(toDropSamples),
+    svc_bridge_filters_passed_on: toSamples(({ passedOn }) => passedOn),
+    svc_bridge_filters_not_passed_on: toSamples(({ notPassedOn }) => notPassedOn),
+    svc_bridge_connects_total: toCounterSamples('connects'),
+    svc_bridge_failures_total: toCounterSamples('failures'),
   }
 }
 
 const bridgeStates = ['off', 'preparing', 'connecting', 'connected', 'draining', 'waiting'] as const
 
-function statesOf({ name: bridge, state: present }: BridgeReport): Sample[] {
+function toStateSamples({ name: bridge, state: present }: BridgeReport): Sample[] {
   return bridgeStates.map((state) => ({ labels: { bridge, state }, value: state === present ? 1 : 0 }))
 }
 
-function droppedByBridge({ name: bridge, spoolDrops, counters }: BridgeReport): Sample[] {
+function toDropSamples({ name: bridge, spoolDrops, counters }: BridgeReport): Sample[] {
   // Reasons start at zero, so that their rate is visible from the first drop on.
   const spool = { 'storage-full': 0, expired: 0, ...spoolDrops }
   const reasons = Object.entries({ ...counters.dropped, ...spool })
@@ -220,7 +224,7 @@ const refused = /^refused([A-Z]\w*)$/
 const packetsRefused = /^packetsRefused([A-Z]\w*)$/
 
 /** Every reason has its own counter: `droppedQueueFull` is `queue_full`. */
-function reasonsOf(counters: NodeReading['counters'], named: RegExp): Sample[] {
+function toReasonSamples(counters: NodeReading['counters'], named: RegExp): Sample[] {
   return Object.entries(counters).flatMap(([counter, value]) => {
     const [, reason] = named.exec(counter) ?? []
     if (reason === undefined) return []
@@ -229,14 +233,14 @@ function reasonsOf(counters: NodeReading['counters'], named: RegExp): Sample[] {
   })
 }
 
-function placeOf(reading: NodeReading) {
+function toNodeMetrics(reading: NodeReading) {
   const { listeners, alarms, diskFreeBytes, certificates, openFiles } = reading
-  const each = (count: 'connections' | 'accepted' | 'refused'): Sample[] =>
+  const toSamples = (count: 'connections' | 'accepted' | 'refused'): Sample[] =>
     listeners.map((one) => ({ labels: { listener: one.listener }, value: one[count] }))
   return {
-    svc_listener_connections: each('connections'),
-    svc_listener_connections_accepted_total: each('accepted'),
-    svc_listener_connections_refused_total: each('refused'),
+    svc_listener_connections: toSamples('connections'),
+    svc_listener_connections_accepted_total: toSamples('accepted'),
+    svc_listener_connections_refused_total: toSamples('refused'),
     svc_disk_free_bytes: diskFreeBytes ?? [],
     svc_open_files: openFiles.count ?? [],
     svc_open_files_limit: openFiles.limit ?? [],
@@ -249,9 +253,9 @@ function placeOf(reading: NodeReading) {
   }
 }
 
-function shardsOf(reading: NodeReading) {
+function toShardMetrics(reading: NodeReading) {
   const { shards, shardsRunning, shardRestarts } = reading
-  const histogram = (name: HistogramName): Sample[] =>
+  const toHistogramSamples = (name: HistogramName): Sample[] =>
     shards.map(({ histograms }, shard) => ({ labels: { shard: String(shard) }, value: histograms.read(name) }))
   return {
     svc_shards: shards.length,
@@ -261,18 +265,18 @@ function shardsOf(reading: NodeReading) {
       labels: { shard: String(shard) },
       value: connections,
     })),
-    svc_event_loop_delay_mean_seconds: delays(reading, 'meanSeconds'),
-    svc_event_loop_delay_p99_seconds: delays(reading, 'p99Seconds'),
-    svc_event_loop_delay_max_seconds: delays(reading, 'maxSeconds'),
-    svc_thread_heap_bytes: memories(reading, 'heapBytes'),
-    svc_thread_buffers_bytes: memories(reading, 'buffersBytes'),
-    svc_commit_seconds: histogram('commit'),
-    svc_acknowledgement_held_seconds: histogram('held'),
-    svc_turn_seconds: histogram('turn'),
+    svc_event_loop_delay_mean_seconds: toDelaySamples(reading, 'meanSeconds'),
+    svc_event_loop_delay_p99_seconds: toDelaySamples(reading, 'p99Seconds'),
+    svc_event_loop_delay_max_seconds: toDelaySamples(reading, 'maxSeconds'),
+    svc_thread_heap_bytes: toMemorySamples(reading, 'heapBytes'),
+    svc_thread_buffers_bytes: toMemorySamples(reading, 'buffersBytes'),
+    svc_commit_seconds: toHistogramSamples('commit'),
+    svc_acknowledgement_held_seconds: toHistogramSamples('held'),
+    svc_turn_seconds: toHistogramSamples('turn'),
   }
 }
 
-function delays({ shards, loopDelay }: NodeReading, which: keyof LoopDelay): Sample[] {
+function toDelaySamples({ shards, loopDelay }: NodeReading, which: keyof LoopDelay): Sample[] {
   return [
     { labels: { shard: 'main' }, value: loopDelay[which] },
     ...shards.map(({ histograms }, shard) => ({
@@ -282,7 +286,7 @@ function delays({ shards, loopDelay }: NodeReading, which: keyof LoopDelay): Sam
   ]
 }
 
-function memories({ shards, memory }: NodeReading, which: keyof ThreadMemory): Sample[] {
+function toMemorySamples({ shards, memory }: NodeReading, which: keyof ThreadMemory): Sample[] {
   return [
     { labels: { shard: 'main' }, value: memory[which] },
     ...shards.map(({ histograms }, shard) => ({ labels: { shard: String(shard) }, value: histograms.memory[which] })),

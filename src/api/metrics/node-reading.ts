@@ -83,13 +83,13 @@ export function createNodeReader(node: Dependencies): () => NodeReading {
     ...gauges.read(),
     memoryLimitBytes: memory.watch.limitBytes,
     memoryLevel: memory.watch.level,
-    memoryHeld: memory.held(),
+    memoryHeld: memory.readMemoryUse(),
     uptimeMs: performance.now() - startedAtMs,
     shards: rows.map(({ histograms, counters }) => ({
       histograms,
       connections: counters.get(counterCells.connectionsOpen),
     })),
-    listeners: listeners.states().map(({ listener, connections, accepted, refused }) => ({
+    listeners: listeners.listStates().map(({ listener, connections, accepted, refused }) => ({
       listener: `${listener.kind}:${listener.name}`,
       connections,
       accepted,
@@ -98,7 +98,7 @@ export function createNodeReader(node: Dependencies): () => NodeReading {
     bridges: bridges.latest,
     shardsRunning: supervisor.running,
     shardRestarts: supervisor.restarts,
-    alarms: alarms.active().map(({ name }) => name),
+    alarms: alarms.listActive().map(({ name }) => name),
     diskFreeBytes: resources.diskFreeBytes,
     certificates: resources.certificates,
     openFiles: descriptors.open,

@@ -27,7 +27,7 @@ export function writePrometheus(values: Readonly<Record<MetricName, MetricValue>
 }
 
 function writeSample(name: string, { labels, value }: Sample, lines: string[]): void {
-  if (typeof value === 'number') lines.push(`${name}${labelsText(labels)} ${value}`)
+  if (typeof value === 'number') lines.push(`${name}${formatLabels(labels)} ${value}`)
   else writeHistogram(name, labels, value, lines)
 }
 
@@ -36,13 +36,13 @@ function writeHistogram(name: string, labels: Labels, reading: HistogramReading,
   for (const [bucket, count] of reading.counts.entries()) {
     sum += count
     const end = bucketEndsSeconds[bucket]
-    lines.push(`${name}_bucket${labelsText({ ...labels, le: end === undefined ? '+Inf' : String(end) })} ${sum}`)
+    lines.push(`${name}_bucket${formatLabels({ ...labels, le: end === undefined ? '+Inf' : String(end) })} ${sum}`)
   }
   // Shards continue to count meanwhile: sum and count are consistent here.
-  lines.push(`${name}_sum${labelsText(labels)} ${reading.sumSeconds}`, `${name}_count${labelsText(labels)} ${sum}`)
+  lines.push(`${name}_sum${formatLabels(labels)} ${reading.sumSeconds}`, `${name}_count${formatLabels(labels)} ${sum}`)
 }
 
-function labelsText(labels: Labels): string {
+function formatLabels(labels: Labels): string {
   return `{${Object.entries(labels)
     .map(([name, value]) => `${name}="${escapeLabel(value)}"`)
     .join(',')}}`

@@ -10,7 +10,7 @@ const levels = ['0', '1', '2'] as const
 const directions = ['in', 'out'] as const
 
 /** Returns the samples of all metrics about topics. */
-export function topicMetricsOf(topics: readonly TopicNumbers[]): Record<TopicMetricName, MetricValue> {
+export function toTopicMetrics(topics: readonly TopicNumbers[]): Record<TopicMetricName, MetricValue> {
   return {
     godwit_topic_messages_total: topics.flatMap(({ topic, numbers }): Sample[] =>
       directions.flatMap((direction) =>

@@ -7,13 +7,13 @@ import type { monitorEndpoints } from './endpoints.ts'
 const defaultSeconds = 3_600
 const msPerSecond = 1_000
 
-export function monitorHandlers({
+export function createMonitorHandlers({
   observation: { history, gauges },
 }: Pick<ApiContext, 'observation'>): Handlers<typeof monitorEndpoints> {
   return {
     get_monitor: ({ query }) => ({
       code: 0,
-      data: [...history.latest((query.latest ?? defaultSeconds) * msPerSecond)],
+      data: [...history.listLatest((query.latest ?? defaultSeconds) * msPerSecond)],
     }),
     get_monitor_current: () => {
       const { counters, rates } = gauges.read()

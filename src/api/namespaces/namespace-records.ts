@@ -2,7 +2,7 @@
 
 import { hasRules } from '../../actions/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
-import { type CommandResult, namespaceTopics } from '../../core/index.ts'
+import { type CommandResult, toNamespacePrefix } from '../../core/index.ts'
 import { ClientQueries } from '../clients/client-queries.ts'
 import { wholeBroker } from '../context/names.ts'
 import type { ListPosition, ShardUnavailable } from '../../management/index.ts'
@@ -18,13 +18,13 @@ import {
   type QueryableShards,
   queryShard,
 } from '../../node/index.ts'
-import { type NotStored, orNotStored } from '../credentials/credential-lists.ts'
+import { type NotStored, catchStorageFailure } from '../credentials/credential-lists.ts'
 
 export interface NamespaceDependencies {
   readonly nodeName: string
   readonly accessRecords: AccessRecords
   readonly configuration: { readonly config: GodwitConfig }
-  readonly namespaceLimits: Pick<NamespaceLimitsInForce, 'counts'>
+  readonly namespaceLimits: Pick<NamespaceLimitsInForce, 'readCounts'>
   readonly supervisor: QueryableShards
   readonly log: Log
 }
@@ -69,7 +69,7 @@ export function createNamespace(
   by: Requester,
 ): Promise<Namespace | 'exists' | 'too-many' | NotStored> {
   const { accessRecords: records } = node
-  return orNotStored(async () => {
+  return catchStorageFailure(async () => {
     let outcome = 'exists' as Namespace | 'exists' | 'too-many'
     await records.decide(() => {
       if (find(node, name) !== undefined) return nothing
@@ -77,8 +77,8 @@ export function createNamespace(
         outcome = 'too-many'
         return nothing
       }
-      const made = { kind: 'namespace', name, createdAtMs: records.newMomentMs() } as const
-      outcome = described(node, made)
+      const made = { kind: 'namespace', name, createdAtMs: records.createMomentMs() } as const
+      outcome = toNamespace(node, made)
       return { put: [made], delete: [] }
     })
     if (typeof outcome === 'object') logChange(node, `namespace ${name} made`, by)
@@ -94,7 +94,7 @@ export function changeLimits(
   by: Requester,
 ): Promise<Namespace | 'missing' | 'too-many' | NotStored> {
   const { accessRecords: records } = node
-  return orNotStored(async () => {
+  return catchStorageFailure(async () => {
     let outcome = 'missing' as Namespace | 'missing' | 'too-many'
     await records.decide(() => {
       const before = find(node, name)
@@ -104,9 +104,9 @@ export function changeLimits(
         return nothing
       }
       const limits = { ...noLimits, ...before?.limits, ...changed }
-      const createdAtMs = before?.createdAtMs ?? records.newMomentMs()
+      const createdAtMs = before?.createdAtMs ?? records.createMomentMs()
       const made = { kind: 'namespace', name, createdAtMs, limits } as const
-      outcome = described(node, made)
+      outcome = toNamespace(node, made)
       return { put: [made], delete: [] }
     })
     if (typeof outcome === 'object') logChange(node, `limits of the namespace ${name} changed`, by)
@@ -123,7 +123,7 @@ export function removeNamespace(
   name: string,
   by: Requester,
 ): Promise<RemovedNamespace | 'missing' | 'in-use' | NotStored | ShardUnavailable> {
-  return orNotStored(async () => {
+  return catchStorageFailure(async () => {
     const known = await removeRecords(node, name)
     if (known === 'in-use') return known
     // The namespace itself is deleted last, so that an incomplete deletion can be repeated.
@@ -143,7 +143,7 @@ async function removeRecords(dependencies: NamespaceDependencies, name: string):
   let outcome = 'in-use' as 'some' | 'none' | 'in-use'
   await records.decide(() => {
     if (isInUse(dependencies, name)) return nothing
-    const keys = keysOf(records, name)
+    const keys = listKeys(records, name)
     outcome = keys.length === 0 ? 'none' : 'some'
     return { put: [], delete: keys }
   })
@@ -169,7 +169,7 @@ async function emptyNamespace(
     if ('unavailableShard' in slice) return slice
     // Only a will may be left of a client, so its shard is queried even without a session.
     const clientIds = slice.rows.map(({ clientId }) => clientId)
-    const ended = countOf(await queryShard(supervisor, shard, { kind: 'end-sessions', namespace, clientIds }))
+    const ended = toCount(await queryShard(supervisor, shard, { kind: 'end-sessions', namespace, clientIds }))
     if (typeof ended !== 'number') return ended
     sessions += ended
     from = slice.next
@@ -187,14 +187,14 @@ async function clearRetained(
   shard: number,
   namespace: string,
 ): Promise<number | ShardUnavailable | { readonly notStored: string }> {
-  const filter = parseTopicFilter(`${namespaceTopics(namespace)}#`)
+  const filter = parseTopicFilter(`${toNamespacePrefix(namespace)}#`)
   if (filter === undefined) return 0
   for (let sum = 0; ;) {
     const found = await queryShard(supervisor, shard, { kind: 'retained', filter, maxRows: maxRowsPerQuery })
     if ('unavailableShard' in found) return found
     if (found.length === 0) return sum
     const topics = found.map(({ topic }) => topic)
-    const forgotten = countOf(await queryShard(supervisor, shard, { kind: 'forget-retained', topics }))
+    const forgotten = toCount(await queryShard(supervisor, shard, { kind: 'forget-retained', topics }))
     if (typeof forgotten !== 'number') return forgotten
     // None of them existed any more: another request is deleting them.
     if (forgotten === 0) return sum
@@ -202,7 +202,7 @@ async function clearRetained(
   }
 }
 
-function countOf(result: CommandResult | ShardUnavailable): number | ShardUnavailable | { readonly notStored: string } {
+function toCount(result: CommandResult | ShardUnavailable): number | ShardUnavailable | { readonly notStored: string } {
   if ('unavailableShard' in result) return result
   return result.done ? result.matched : { notStored: 'the disk fails: the namespace is deleted in part; retry' }
 }
@@ -211,16 +211,16 @@ function countOf(result: CommandResult | ShardUnavailable): number | ShardUnavai
 export function listNamespaces(dependencies: NamespaceDependencies): Namespace[] {
   const { accessRecords: records, configuration } = dependencies
   const found = new Map<string, Namespace>()
-  for (const record of records.list('namespace')) found.set(record.name, described(dependencies, record))
+  for (const record of records.list('namespace')) found.set(record.name, toNamespace(dependencies, record))
   const named = [...records.list('account'), ...records.list('api-key'), ...configuration.config.listeners]
   for (const { namespace: name } of named) {
     if (name !== undefined && !found.has(name))
-      found.set(name, described(dependencies, { name, createdAtMs: undefined }))
+      found.set(name, toNamespace(dependencies, { name, createdAtMs: undefined }))
   }
   return [...found.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-function described(
+function toNamespace(
   { namespaceLimits }: Pick<NamespaceDependencies, 'namespaceLimits'>,
   {
     name,
@@ -228,7 +228,7 @@ function described(
     limits = noLimits,
   }: Pick<NamespaceRecord, 'name' | 'limits'> & { createdAtMs: number | undefined },
 ): Namespace {
-  return { name, createdAtMs, limits, ...namespaceLimits.counts(name) }
+  return { name, createdAtMs, limits, ...namespaceLimits.readCounts(name) }
 }
 
 function isInUse({ accessRecords: records, configuration }: NamespaceDependencies, name: string): boolean {
@@ -237,7 +237,7 @@ function isInUse({ accessRecords: records, configuration }: NamespaceDependencie
 }
 
 /** Keys of all records of the namespace, except its own record. */
-function keysOf(records: AccessRecords, namespace: string): (AccessRecordKey | AdminRecordKey)[] {
+function listKeys(records: AccessRecords, namespace: string): (AccessRecordKey | AdminRecordKey)[] {
   const keys: (AccessRecordKey | AdminRecordKey)[] = []
   for (const by of ['username', 'clientid'] as const)
     for (const { kind, id } of records.list(`credential ${by}`, namespace)) keys.push({ kind, namespace, by, id })

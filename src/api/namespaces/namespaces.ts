@@ -16,26 +16,26 @@ import {
 type Known = typeof namespaceEndpoints
 type Written = ReplyOf<Known['get_namespaces']>['data'][number]
 
-export function namespaceHandlers(node: NamespaceDependencies): Handlers<Known> {
+export function createNamespaceHandlers(node: NamespaceDependencies): Handlers<Known> {
   return {
-    get_namespaces: () => ({ code: 0, data: listNamespaces(node).map(namespaceView) }),
+    get_namespaces: () => ({ code: 0, data: listNamespaces(node).map(toNamespaceView) }),
     get_namespace: ({ params: { namespace: name }, namespace: own = name }) => {
       const found = name === own ? listNamespaces(node).find((one) => one.name === name) : undefined
-      return found === undefined ? noSuchNamespace(name) : { code: 0, ...namespaceView(found) }
+      return found === undefined ? refuseUnknownNamespace(name) : { code: 0, ...toNamespaceView(found) }
     },
     add_namespace: async ({ body: { namespace: name }, caller }) => {
       const made = await createNamespace(node, name, caller)
       if (made === 'exists') return refuseFor('BAD_REQUEST', `the namespace ${name} already exists`)
-      return made === 'too-many' ? tooMany() : responseWith(made)
+      return made === 'too-many' ? refuseTooMany() : toResponse(made)
     },
     change_namespace: async ({ params: { namespace: name }, body, caller }) => {
-      const changed = await changeLimits(node, name, limitsIn(body), caller)
-      if (changed === 'missing') return noSuchNamespace(name)
-      return changed === 'too-many' ? tooMany() : responseWith(changed)
+      const changed = await changeLimits(node, name, parseLimits(body), caller)
+      if (changed === 'missing') return refuseUnknownNamespace(name)
+      return changed === 'too-many' ? refuseTooMany() : toResponse(changed)
     },
     remove_namespace: async ({ params: { namespace: name }, caller }) => {
       const outcome = await removeNamespace(node, name, caller)
-      if (outcome === 'missing') return noSuchNamespace(name)
+      if (outcome === 'missing') return refuseUnknownNamespace(name)
       if (outcome === 'in-use') {
         const words =
           'a listener or an account belongs to it, or it has rules, connectors, actions or sources: change those first'
@@ -51,19 +51,19 @@ export function namespaceHandlers(node: NamespaceDependencies): Handlers<Known> 
   }
 }
 
-function responseWith(made: Namespace | { readonly notStored: string }): ReplyOf<Known['add_namespace']> | ApiError {
-  return 'notStored' in made ? refuseFor('INTERNAL_ERROR', made.notStored) : { code: 0, ...namespaceView(made) }
+function toResponse(made: Namespace | { readonly notStored: string }): ReplyOf<Known['add_namespace']> | ApiError {
+  return 'notStored' in made ? refuseFor('INTERNAL_ERROR', made.notStored) : { code: 0, ...toNamespaceView(made) }
 }
 
-function noSuchNamespace(name: string): ApiError {
+function refuseUnknownNamespace(name: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no namespace ${JSON.stringify(name)}`)
 }
 
-function tooMany(): ApiError {
+function refuseTooMany(): ApiError {
   return refuseFor('BAD_REQUEST', 'the maximum number of namespaces exists; delete one first')
 }
 
-function limitsIn({
+function parseLimits({
   max_clients: clients,
   max_retained_messages: retainedMessages,
   messages_rate: messagesPerSecond,
@@ -75,7 +75,7 @@ function limitsIn({
   }
 }
 
-function namespaceView({ name, createdAtMs, clients, retainedMessages, limits }: Namespace): Written {
+function toNamespaceView({ name, createdAtMs, clients, retainedMessages, limits }: Namespace): Written {
   return {
     namespace: name,
     created_at: createdAtMs === undefined ? null : new Date(createdAtMs).toISOString(),

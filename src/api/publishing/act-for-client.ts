@@ -1,6 +1,6 @@
 // Publishes and subscribes in the name of a client, on the owner shard of its session.
 
-import { type CommandResult, shardOf, type SubscribeCommandOptions } from '../../core/index.ts'
+import { type CommandResult, computeOwnerShard, type SubscribeCommandOptions } from '../../core/index.ts'
 import type { QueryableShards } from '../../node/index.ts'
 import type { QoS, TopicFilter } from '../../protocol/index.ts'
 import type { Names } from '../context/names.ts'
@@ -51,40 +51,40 @@ export interface SubscribeAct {
 }
 
 /** undefined: success, and durable. */
-export async function subscribeFor(
+export async function subscribeClient(
   { supervisor, names }: ActingDependencies,
   { clientId: own, ...subscription }: SubscribeAct,
 ): Promise<OperationFailure | undefined> {
-  const clientId = names.session(own)
+  const clientId = names.toSessionName(own)
   const query = { kind: 'subscribe', clientId, ...subscription } as const
-  return failureOf(await withTimeout(supervisor.query(shardFor(supervisor, clientId), query)))
+  return toFailure(await awaitWithTimeout(supervisor.query(selectShard(supervisor, clientId), query)))
 }
 
 /** undefined: success, and durable. */
-export async function unsubscribeFor(
+export async function unsubscribeClient(
   { supervisor, names }: ActingDependencies,
   own: string,
   filters: readonly TopicFilter[],
 ): Promise<OperationFailure | undefined> {
-  const clientId = names.session(own)
+  const clientId = names.toSessionName(own)
   const query = { kind: 'unsubscribe', clientId, filters } as const
-  return failureOf(await withTimeout(supervisor.query(shardFor(supervisor, clientId), query)))
+  return toFailure(await awaitWithTimeout(supervisor.query(selectShard(supervisor, clientId), query)))
 }
 
-function shardFor({ size }: QueryableShards, clientId: string): number {
-  return shardOf(clientId, size)
+function selectShard({ size }: QueryableShards, clientId: string): number {
+  return computeOwnerShard(clientId, size)
 }
 
 /** Publishes to all topics or to none. Resolves when the message is durable, with a receipt if requested. */
-export async function publishFor(
+export async function publishForClient(
   { supervisor, names }: ActingDependencies,
   requested: Publication,
 ): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure> {
   const publication = scope(requested, names)
   const { topics, payload, qos, retain, clientId, wantsReceipt } = publication
-  const own = shardFor(supervisor, clientId)
+  const own = selectShard(supervisor, clientId)
   const estimates = wantsReceipt ? await estimateOnShards(supervisor, publication) : undefined
-  const result = await withTimeout(
+  const result = await awaitWithTimeout(
     supervisor.query(own, {
       kind: 'publish',
       topics,
@@ -92,14 +92,14 @@ export async function publishFor(
       payload: new Uint8Array(payload),
       qos,
       retain,
-      properties: propertiesOf(publication),
+      properties: copyProperties(publication),
       clientId,
       wantsDeliveries: wantsReceipt,
     }),
   )
   if (result === undefined || !result.done) return { why: result?.why ?? 'no-response' }
   if (estimates === undefined || result.deliveries === undefined) return noReceipt
-  const plain = sumOf(estimates.filter((_, shard) => shard !== own))
+  const plain = sumEstimates(estimates.filter((_, shard) => shard !== own))
   const { matched, sent, queued, dropped, missed, sentToShared, queuedForShared } = result.deliveries
   const elsewhere = {
     matched: plain.matched + sentToShared + queuedForShared,
@@ -123,7 +123,7 @@ export async function publishFor(
 function scope(publication: Publication, names: Names): Publication {
   const [first, ...rest] = publication.topics
   const topics = [names.mountPublished(first), ...rest.map((topic) => names.mountPublished(topic))] as const
-  return { ...publication, topics, clientId: names.session(publication.clientId) }
+  return { ...publication, topics, clientId: names.toSessionName(publication.clientId) }
 }
 
 type Estimate = PublishReceipt['elsewhere']
@@ -135,12 +135,12 @@ function estimateOnShards(
 ): Promise<readonly (Estimate | undefined)[]> {
   return Promise.all(
     Array.from({ length: supervisor.size }, (_, shard) =>
-      withTimeout(supervisor.query(shard, { kind: 'estimate-delivery', topics, qos })),
+      awaitWithTimeout(supervisor.query(shard, { kind: 'estimate-delivery', topics, qos })),
     ),
   )
 }
 
-function sumOf(estimates: readonly (Estimate | undefined)[]): Estimate {
+function sumEstimates(estimates: readonly (Estimate | undefined)[]): Estimate {
   const sum = { matched: 0, sent: 0, queued: 0, dropped: 0 }
   for (const estimate of estimates) {
     sum.matched += estimate?.matched ?? 0
@@ -151,18 +151,18 @@ function sumOf(estimates: readonly (Estimate | undefined)[]): Estimate {
   return sum
 }
 
-function propertiesOf({ properties }: Publication) {
+function copyProperties({ properties }: Publication) {
   if (properties?.correlationData === undefined) return properties
   return { ...properties, correlationData: new Uint8Array(properties.correlationData) }
 }
 
-function failureOf(result: CommandResult | undefined): OperationFailure | undefined {
+function toFailure(result: CommandResult | undefined): OperationFailure | undefined {
   if (result === undefined) return { why: 'no-response' }
   return result.done ? undefined : { why: result.why }
 }
 
 /** undefined after the timeout. */
-async function withTimeout<Result>(result: Promise<Result | undefined>): Promise<Result | undefined> {
+async function awaitWithTimeout<Result>(result: Promise<Result | undefined>): Promise<Result | undefined> {
   let timer: NodeJS.Timeout | undefined
   const timeout = new Promise<undefined>((resolve) => {
     timer = setTimeout(() => resolve(undefined), responseTimeoutMs)

@@ -2,7 +2,7 @@
 
 import type { publishMessage } from './endpoints.ts'
 import type { Static } from '../../contract/index.ts'
-import { beginsLikeFilter, isUtf8, type MessageProperties, parseTopicName, type QoS } from '../../protocol/index.ts'
+import { hasFilterPrefix, isUtf8, type MessageProperties, parseTopicName, type QoS } from '../../protocol/index.ts'
 import { ApiError, refuse, shortened } from '../../management/index.ts'
 
 export interface Publication {
@@ -25,16 +25,16 @@ const maxTopics = 1_000
 const maxTextBytes = 65_535
 
 export function readPublication(message: PublishMessage): Publication | ApiError {
-  const topics = topicsOf(message)
+  const topics = parseTopics(message)
   if (topics instanceof ApiError) return topics
   for (const topic of topics) {
-    if (parseTopicName(topic) === undefined || beginsLikeFilter(topic)) {
+    if (parseTopicName(topic) === undefined || hasFilterPrefix(topic)) {
       return refuse('invalidTopic', `${shortened(topic)} is not a topic name`)
     }
   }
-  const payload = payloadOf(message)
+  const payload = decodePayload(message)
   if (payload instanceof ApiError) return payload
-  const properties = propertiesOf(message.properties ?? {})
+  const properties = parseProperties(message.properties ?? {})
   if (properties instanceof ApiError) return properties
   if (properties?.payloadFormatIndicator === 1 && !isUtf8(payload, 0, payload.length)) {
     return refuse('invalidParameter', 'payload_format_indicator is 1, but the payload is not UTF-8')
@@ -45,7 +45,7 @@ export function readPublication(message: PublishMessage): Publication | ApiError
 }
 
 /** Topics of `topic` and `topics`, each once. */
-export function topicsOf({
+export function parseTopics({
   topic,
   topics,
 }: {
@@ -63,7 +63,7 @@ export function topicsOf({
   return [first, ...rest]
 }
 
-function payloadOf({ payload, encoding, decoding }: PublishMessage): Buffer | ApiError {
+function decodePayload({ payload, encoding, decoding }: PublishMessage): Buffer | ApiError {
   if (encoding !== undefined && decoding !== undefined && encoding !== decoding) {
     return refuse('invalidParameter', 'encoding and decoding are two names of one thing and differ')
   }
@@ -82,32 +82,33 @@ function payloadOf({ payload, encoding, decoding }: PublishMessage): Buffer | Ap
 }
 
 /** undefined: none. */
-function propertiesOf(written: WrittenProperties): MessageProperties | undefined | ApiError {
+function parseProperties(written: WrittenProperties): MessageProperties | undefined | ApiError {
   const properties: MessageProperties = {}
   const { payload_format_indicator, message_expiry_interval, response_topic, correlation_data, content_type } = written
   if (payload_format_indicator !== undefined) properties.payloadFormatIndicator = payload_format_indicator as 0 | 1
   if (message_expiry_interval !== undefined) properties.messageExpiryIntervalSeconds = message_expiry_interval
   if (response_topic !== undefined) {
-    if (parseTopicName(response_topic) === undefined) return wrong('response_topic', 'is not a topic name')
+    if (parseTopicName(response_topic) === undefined) return refuseProperty('response_topic', 'is not a topic name')
     properties.responseTopic = response_topic
   }
   if (correlation_data !== undefined) {
     properties.correlationData = Buffer.from(correlation_data)
-    if (properties.correlationData.length > maxTextBytes) return wrong('correlation_data', 'is too long')
+    if (properties.correlationData.length > maxTextBytes) return refuseProperty('correlation_data', 'is too long')
   }
   if (content_type !== undefined) {
-    if (!isText(content_type)) return wrong('content_type', 'is not text that MQTT can carry')
+    if (!isText(content_type)) return refuseProperty('content_type', 'is not text that MQTT can carry')
     properties.contentType = content_type
   }
   const userProperties = Object.entries(written.user_properties ?? {}).map(
     ([name, value]) => [name, String(value)] as const,
   )
-  if (!userProperties.flat().every(isText)) return wrong('user_properties', 'have text that MQTT can not carry')
+  if (!userProperties.flat().every(isText))
+    return refuseProperty('user_properties', 'have text that MQTT can not carry')
   if (userProperties.length > 0) properties.userProperties = userProperties
   return Object.keys(properties).length === 0 ? undefined : properties
 }
 
-function wrong(key: string, what: string): ApiError {
+function refuseProperty(key: string, what: string): ApiError {
   return refuse('invalidParameter', `properties.${key} in the body ${what}`)
 }
 

@@ -7,12 +7,12 @@ import { type Handlers, refusalOfMisspelled, refuseShape, ApiError, refuse } fro
 import {
   type ActingDependencies,
   type OperationFailure,
-  publishFor,
+  publishForClient,
   type PublishReceipt,
-  subscribeFor,
-  unsubscribeFor,
+  subscribeClient,
+  unsubscribeClient,
 } from './act-for-client.ts'
-import { readPublication, topicsOf } from './publication.ts'
+import { readPublication, parseTopics } from './publication.ts'
 
 type PublishMessage = Static<typeof publishMessage>
 type SubscribeRequest = Static<typeof subscribeRequest>
@@ -25,14 +25,14 @@ const messageShape = { shape: shapeOf(publishMessage), schema: publishMessage }
 const subscribeShape = { shape: shapeOf(subscribeRequest), schema: subscribeRequest }
 const unsubscribeShape = { shape: shapeOf(unsubscribeRequest), schema: unsubscribeRequest }
 
-export function publishingHandlers(node: ActingDependencies): Handlers<typeof publishingEndpoints> {
+export function createPublishingHandlers(node: ActingDependencies): Handlers<typeof publishingEndpoints> {
   const publish = (message: PublishMessage): Promise<Published> => publishOne(node, message)
   const subscribe = (request: SubscribeRequest): Promise<ApiError | undefined> =>
-    withFilters(request, (filters) =>
-      subscribeFor(node, { clientId: request.clientid, filters, qos: (request.qos ?? 0) as QoS }),
+    runWithFilters(request, (filters) =>
+      subscribeClient(node, { clientId: request.clientid, filters, qos: (request.qos ?? 0) as QoS }),
     )
   const unsubscribe = (request: UnsubscribeRequest): Promise<ApiError | undefined> =>
-    withFilters(request, (filters) => unsubscribeFor(node, request.clientid, filters))
+    runWithFilters(request, (filters) => unsubscribeClient(node, request.clientid, filters))
   return {
     mqtt_publish: async ({ body }) => {
       const published = await publish(body)
@@ -41,9 +41,9 @@ export function publishingHandlers(node: ActingDependencies): Handlers<typeof pu
     },
     mqtt_publish_batch: async ({ body }) => ({
       code: 0,
-      data: await forEach(body, async (entry) => {
-        const published = faultOf(messageShape, entry) ?? (await publish(entry as PublishMessage))
-        const response = { topic: topicIn(entry), ...outcome(published) }
+      data: await mapEntries(body, async (entry) => {
+        const published = checkEntry(messageShape, entry) ?? (await publish(entry as PublishMessage))
+        const response = { topic: readTopic(entry), ...toOutcome(published) }
         const receipt = published instanceof ApiError ? undefined : published.receipt
         return receipt === undefined ? response : { ...response, receipt }
       }),
@@ -51,15 +51,18 @@ export function publishingHandlers(node: ActingDependencies): Handlers<typeof pu
     mqtt_subscribe: async ({ body }) => (await subscribe(body)) ?? { code: 0 },
     mqtt_subscribe_batch: async ({ body }) => ({
       code: 0,
-      data: await forEach(body, async (entry) =>
-        subscribedEntry(entry, faultOf(subscribeShape, entry) ?? (await subscribe(entry as SubscribeRequest))),
+      data: await mapEntries(body, async (entry) =>
+        toSubscribedEntry(entry, checkEntry(subscribeShape, entry) ?? (await subscribe(entry as SubscribeRequest))),
       ),
     }),
     mqtt_unsubscribe: async ({ body }) => (await unsubscribe(body)) ?? { code: 0 },
     mqtt_unsubscribe_batch: async ({ body }) => ({
       code: 0,
-      data: await forEach(body, async (entry) =>
-        subscribedEntry(entry, faultOf(unsubscribeShape, entry) ?? (await unsubscribe(entry as UnsubscribeRequest))),
+      data: await mapEntries(body, async (entry) =>
+        toSubscribedEntry(
+          entry,
+          checkEntry(unsubscribeShape, entry) ?? (await unsubscribe(entry as UnsubscribeRequest)),
+        ),
       ),
     }),
   }
@@ -70,15 +73,15 @@ type Published = { readonly receipt: PublishReceipt | undefined } | ApiError
 async function publishOne(node: ActingDependencies, message: PublishMessage): Promise<Published> {
   const publication = readPublication(message)
   if (publication instanceof ApiError) return publication
-  const published = await publishFor(node, publication)
+  const published = await publishForClient(node, publication)
   return 'why' in published ? refuseFailure(published) : published
 }
 
-async function withFilters(
+async function runWithFilters(
   request: { readonly topic?: string; readonly topics?: string; readonly clientid: string },
   carryOut: (filters: readonly TopicFilter[]) => Promise<OperationFailure | undefined>,
 ): Promise<ApiError | undefined> {
-  const topics = topicsOf(request)
+  const topics = parseTopics(request)
   if (topics instanceof ApiError) return topics
   const filters: TopicFilter[] = []
   for (const topic of topics) {
@@ -134,7 +137,7 @@ export function refuseFailure({ why }: OperationFailure): ApiError {
 }
 
 /** In order, a limited number at a time. */
-async function forEach<Result>(
+async function mapEntries<Result>(
   entries: readonly unknown[],
   one: (entry: unknown) => Promise<Result>,
 ): Promise<Result[]> {
@@ -145,10 +148,10 @@ async function forEach<Result>(
   return results
 }
 
-function faultOf({ shape, schema }: EntryShape, entry: unknown): ApiError | undefined {
+function checkEntry({ shape, schema }: EntryShape, entry: unknown): ApiError | undefined {
   const misspelled = refusalOfMisspelled(schema, entry, 'entry')
   if (misspelled !== undefined) return misspelled
-  const fault = shape.faultOf(entry)
+  const fault = shape.findFault(entry)
   return fault === undefined ? undefined : refuseShape('entry', fault)
 }
 
@@ -157,23 +160,23 @@ interface EntryShape {
   readonly schema: TSchema
 }
 
-function outcome(result: unknown): { code: number; message?: string } {
+function toOutcome(result: unknown): { code: number; message?: string } {
   return result instanceof ApiError ? { code: result.code, message: result.message } : { code: 0 }
 }
 
-function subscribedEntry(
+function toSubscribedEntry(
   entry: unknown,
   result: ApiError | undefined,
 ): { clientid: string; topic: string; code: number; message?: string } {
-  return { clientid: textOf(entry, 'clientid') ?? '', topic: topicIn(entry), ...outcome(result) }
+  return { clientid: readText(entry, 'clientid') ?? '', topic: readTopic(entry), ...toOutcome(result) }
 }
 
 /** Returns the topic as the client sent it. */
-function topicIn(entry: unknown): string {
-  return textOf(entry, 'topics') ?? textOf(entry, 'topic') ?? ''
+function readTopic(entry: unknown): string {
+  return readText(entry, 'topics') ?? readText(entry, 'topic') ?? ''
 }
 
-function textOf(entry: unknown, key: string): string | undefined {
+function readText(entry: unknown, key: string): string | undefined {
   if (typeof entry !== 'object' || entry === null) return undefined
   const value = (entry as Record<string, unknown>)[key]
   return typeof value === 'string' ? value : undefined

@@ -10,7 +10,7 @@ import {
   positionOf,
   refuse,
 } from '../../management/index.ts'
-import { clientName } from '../context/client-name.ts'
+import { toClientName } from '../context/client-name.ts'
 import type { QueryableShards } from '../../node/index.ts'
 import { parseTopicFilter, parseTopicName, type TopicFilter, type TopicName } from '../../protocol/index.ts'
 import type { QueryResult } from '../../shard/index.ts'
@@ -31,7 +31,7 @@ export interface RetainedDependencies {
 const defaultLimit = 1_000
 const shardRestarting = 'a shard is restarting: retry'
 
-export function retainedHandlers(node: RetainedDependencies): Handlers<Known> {
+export function createRetainedHandlers(node: RetainedDependencies): Handlers<Known> {
   return {
     list_retained: async ({ query }) => {
       const { topic = '#', _limit: limit = query.limit ?? defaultLimit } = query
@@ -45,22 +45,22 @@ export function retainedHandlers(node: RetainedDependencies): Handlers<Known> {
       const list = await listRetained(node, filter, limit, from)
       if (list === undefined) return refuse('rpcError', shardRestarting)
       const next = cursor === undefined || list.next === undefined ? {} : { cursor: cursorOf(list.next) }
-      return { code: 0, data: list.rows.map(rowOf), meta: { limit, hasnext: list.next !== undefined, ...next } }
+      return { code: 0, data: list.rows.map(toRow), meta: { limit, hasnext: list.next !== undefined, ...next } }
     },
     get_retained: async ({ params }) => {
       const topic = parseTopicName(params.topic)
       if (topic === undefined) return refuseTopic(params.topic)
       const found = await findRetained(node, topic)
       if (found === undefined) return refuse('rpcError', shardRestarting)
-      if (found === null) return refuseAbsent(topic)
-      return { code: 0, data: { ...rowOf(found), payload_base64: Buffer.from(found.payload).toString('base64') } }
+      if (found === null) return refuseUnknownTopic(topic)
+      return { code: 0, data: { ...toRow(found), payload_base64: Buffer.from(found.payload).toString('base64') } }
     },
     delete_retained: async ({ params }) => {
       const topic = parseTopicName(params.topic)
       if (topic === undefined) return refuseTopic(params.topic)
       const deleted = await deleteRetained(node, topic)
       if (typeof deleted === 'object') return refuse('rpcError', `the message stays: ${deleted.why}`)
-      return deleted ? { code: 0 } : refuseAbsent(topic)
+      return deleted ? { code: 0 } : refuseUnknownTopic(topic)
     },
   }
 }
@@ -69,16 +69,16 @@ function refuseTopic(topic: string): ApiError {
   return refuse('invalidTopic', `topic in the path: ${topic} is not a topic name`)
 }
 
-function refuseAbsent(topic: string): ApiError {
+function refuseUnknownTopic(topic: string): ApiError {
   return refuse('invalidParameter', `no retained message at the topic ${topic}`, 404)
 }
 
-function rowOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: Retained): Row {
+function toRow({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: Retained): Row {
   const row = {
     topic,
     qos,
     payload_bytes: payloadBytes,
-    from_clientid: clientName(publisher).clientid,
+    from_clientid: toClientName(publisher).clientid,
     publish_at: localTime(publishedAtMs),
   }
   return expiresAtMs === undefined ? row : { ...row, expires_at: localTime(expiresAtMs) }
@@ -107,7 +107,7 @@ export async function listRetained(
     const left = maxRows - rows.length
     const found = await supervisor.query(shard, { kind: 'retained', filter: mounted, maxRows: left, skip })
     if (found === undefined) return undefined
-    rows.push(...found.slice(0, left).map((row) => ({ ...row, topic: names.ownTopic(row.topic) })))
+    rows.push(...found.slice(0, left).map((row) => ({ ...row, topic: names.unmountTopic(row.topic) })))
     if (found.length > left) return { rows, next: { shard, place: 0, offset: skip + left } }
     skip = 0
   }
@@ -127,7 +127,7 @@ export async function findRetained(
     if (found === null) continue
     const payload = found.payload ?? (await readPayload(ownStore, mounted))
     // The message was replaced or deleted meanwhile.
-    return payload === undefined ? null : { ...found, topic: names.ownTopic(found.topic), payload }
+    return payload === undefined ? null : { ...found, topic: names.unmountTopic(found.topic), payload }
   }
   return null
 }

@@ -12,16 +12,16 @@ import type { NodeDeadLetter, NodeRetryProgress } from './dead-letters.ts'
 type Known = typeof actionEndpoints
 type Written = ReplyOf<Known['get_connector']>
 
-export function actionHandlers(rules: ConfiguredRules): Handlers<Known> {
+export function createActionHandlers(rules: ConfiguredRules): Handlers<Known> {
   const resources = new Resources(rules)
-  const ofAction = async <Reply>(id: string, work: () => Promise<Reply>): Promise<Reply | ApiError> => {
+  const runForAction = async <Reply>(id: string, work: () => Promise<Reply>): Promise<Reply | ApiError> => {
     const found = resources.find('actions', id)
     return 'settings' in found ? work() : found
   }
   return {
     get_connectors: () => resources.list('connectors'),
     add_connector: ({ body, caller }) => resources.add('connectors', body, caller),
-    get_connector: ({ params: { id } }) => resources.show('connectors', id),
+    get_connector: ({ params: { id } }) => resources.respondWithResource('connectors', id),
     change_connector: ({ params: { id }, body, caller }) => resources.change('connectors', id, body, caller),
     remove_connector: ({ params: { id }, caller }) => resources.remove('connectors', id, caller),
     enable_connector: ({ params: { id, enable }, caller }) =>
@@ -30,7 +30,7 @@ export function actionHandlers(rules: ConfiguredRules): Handlers<Known> {
       const found = resources.find('connectors', id)
       if (!('settings' in found)) return found
       // An action and a source of one connector may have the same ID.
-      const users = rules.usersOf('connectors', found)
+      const users = rules.listUsers('connectors', found)
       const has = (kind: ResourceKind, id: string): boolean => 'settings' in resources.find(kind, id)
       await Promise.all([
         ...users.flatMap((user) => (has('actions', user) ? [rules.controlAction(user, operation)] : [])),
@@ -42,11 +42,11 @@ export function actionHandlers(rules: ConfiguredRules): Handlers<Known> {
     probe_action: ({ body, caller }) => resources.probe('actions', body, caller),
     get_actions: () => resources.list('actions'),
     add_action: ({ body, caller }) => resources.add('actions', body, caller),
-    get_action: ({ params: { id } }) => resources.show('actions', id),
+    get_action: ({ params: { id } }) => resources.respondWithResource('actions', id),
     change_action: ({ params: { id }, body, caller }) => resources.change('actions', id, body, caller),
     remove_action: ({ params: { id }, query: { force = false }, caller }) =>
-      ofAction(id, async () => {
-        const { queuing = 0, inflight = 0, deadLetters = 0 } = (await rules.actionMetrics()).get(id) ?? {}
+      runForAction(id, async () => {
+        const { queuing = 0, inflight = 0, deadLetters = 0 } = (await rules.readActionMetrics()).get(id) ?? {}
         const stored = queuing + inflight + deadLetters
         if (stored > 0 && !force)
           return refuseFor('BAD_REQUEST', `${stored} messages are stored for ${id}: force=true discards them`)
@@ -56,23 +56,23 @@ export function actionHandlers(rules: ConfiguredRules): Handlers<Known> {
       }),
     enable_action: ({ params: { id, enable }, caller }) => resources.enable('actions', id, enable === 'true', caller),
     control_action: ({ params: { id, operation } }) =>
-      ofAction(id, async () => {
+      runForAction(id, async () => {
         await rules.controlAction(id, operation)
         return null
       }),
     get_action_metrics: ({ params: { id } }) =>
-      ofAction(id, async () => {
-        const found = (await rules.actionMetrics()).get(id)
+      runForAction(id, async () => {
+        const found = (await rules.readActionMetrics()).get(id)
         if (found === undefined) return refuseFor('SERVICE_UNAVAILABLE', 'no shard responds: retry')
-        const metrics = writtenMetrics(found)
+        const metrics = toMetricsResponse(found)
         return { metrics, node_metrics: [{ node: rules.nodeName, metrics }] }
       }),
     reset_action_metrics: ({ params: { id } }) =>
-      ofAction(id, async () => {
+      runForAction(id, async () => {
         await rules.resetAction(id)
         return null
       }),
-    ...storedResultHandlers(rules, ofAction),
+    ...createStoredResultHandlers(rules, runForAction),
   }
 }
 
@@ -85,23 +85,23 @@ type StoredResultName =
   | 'get_dead_letters_retry'
 
 /** Handlers for what waits for the service of an action, and for what it refused. */
-function storedResultHandlers(
+function createStoredResultHandlers(
   rules: ConfiguredRules,
   ofAction: <Reply>(id: string, work: () => Promise<Reply>) => Promise<Reply | ApiError>,
 ): Pick<Handlers<Known>, StoredResultName> {
   return {
     get_queued_results: ({ params: { id } }) =>
-      ofAction(id, async () => ({ data: (await rules.queuedResults(id)).map(writtenResult) })),
+      ofAction(id, async () => ({ data: (await rules.listQueuedResults(id)).map(toQueuedResultResponse) })),
     discard_queued_results: ({ params: { id }, query: { entry } }) =>
       ofAction(id, async () => ({ count: await rules.discardQueuedResults(id, entry) })),
     get_dead_letters: ({ params: { id } }) =>
-      ofAction(id, async () => ({ data: (await rules.deadLetters(id)).map(writtenLetter) })),
+      ofAction(id, async () => ({ data: (await rules.listDeadLetters(id)).map(toDeadLetterResponse) })),
     remove_dead_letters: ({ params: { id }, query: { letter } }) =>
       ofAction(id, async () => ({ count: await rules.deleteDeadLetters(id, letter) })),
     retry_dead_letters: ({ params: { id }, query: { letter } }) =>
-      ofAction(id, async () => writtenProgress(await rules.retryDeadLetters(id, letter))),
+      ofAction(id, async () => toProgressResponse(await rules.retryDeadLetters(id, letter))),
     get_dead_letters_retry: ({ params: { id } }) =>
-      ofAction(id, async () => writtenProgress(await rules.retryProgress(id))),
+      ofAction(id, async () => toProgressResponse(await rules.readRetryProgress(id))),
   }
 }
 
@@ -113,8 +113,8 @@ export class Resources {
     this.#rules = rules
   }
 
-  async #states(): Promise<ReadonlyMap<string, State>> {
-    const [actions, sources] = await Promise.all([this.#rules.actionMetrics(), this.#rules.sourceMetrics()])
+  async #readStates(): Promise<ReadonlyMap<string, State>> {
+    const [actions, sources] = await Promise.all([this.#rules.readActionMetrics(), this.#rules.readSourceMetrics()])
     return new Map<string, State>([
       ...[...actions].map(([id, state]) => [`actions ${id}`, state] as const),
       ...[...sources].map(([id, state]) => [`sources ${id}`, state] as const),
@@ -122,18 +122,20 @@ export class Resources {
   }
 
   find(kind: ResourceKind, id: string): Resource | ApiError {
-    const found = this.#rules.resources(kind).find(({ type, name }) => `${type}:${name}` === id)
-    return found ?? refuseFor('NOT_FOUND', `there is no ${nameOf(kind)} ${JSON.stringify(id)}: its ID is type:name`)
+    const found = this.#rules.listResources(kind).find(({ type, name }) => `${type}:${name}` === id)
+    return (
+      found ?? refuseFor('NOT_FOUND', `there is no ${describeKind(kind)} ${JSON.stringify(id)}: its ID is type:name`)
+    )
   }
 
   async list(kind: ResourceKind): Promise<Written[]> {
-    const states = await this.#states()
-    return this.#rules.resources(kind).map((resource) => this.#written(kind, resource, states))
+    const states = await this.#readStates()
+    return this.#rules.listResources(kind).map((resource) => this.#toResponse(kind, resource, states))
   }
 
-  async show(kind: ResourceKind, id: string): Promise<Written | ApiError> {
+  async respondWithResource(kind: ResourceKind, id: string): Promise<Written | ApiError> {
     const found = this.find(kind, id)
-    return 'settings' in found ? this.#written(kind, found, await this.#states()) : found
+    return 'settings' in found ? this.#toResponse(kind, found, await this.#readStates()) : found
   }
 
   async add(
@@ -143,8 +145,8 @@ export class Resources {
   ): Promise<Written | ApiError> {
     const id = `${type}:${name}`
     if ('settings' in this.find(kind, id))
-      return refuseFor('CONFLICT', `there is a ${nameOf(kind)} ${id} already: change it with PUT`)
-    return this.#put(kind, { type, name }, withoutStatus(settings), by)
+      return refuseFor('CONFLICT', `there is a ${describeKind(kind)} ${id} already: change it with PUT`)
+    return this.#put(kind, { type, name }, omitStatus(settings), by)
   }
 
   async probe(
@@ -152,13 +154,13 @@ export class Resources {
     { type, name = '', ...settings }: { readonly type: string; readonly name?: string },
     by: Caller,
   ): Promise<null | ApiError> {
-    const problem = await this.#rules.probe(kind, { type, name }, withoutStatus(settings), by)
+    const problem = await this.#rules.probe(kind, { type, name }, omitStatus(settings), by)
     return problem === undefined ? null : refuseFor('TEST_FAILED', problem)
   }
 
   async change(kind: ResourceKind, id: string, settings: object, by: Caller): Promise<Written | ApiError> {
     const found = this.find(kind, id)
-    return 'settings' in found ? this.#put(kind, found, withoutStatus(settings), by) : found
+    return 'settings' in found ? this.#put(kind, found, omitStatus(settings), by) : found
   }
 
   async enable(kind: ResourceKind, id: string, enable: boolean, by: Caller): Promise<null | ApiError> {
@@ -171,9 +173,12 @@ export class Resources {
   async remove(kind: ResourceKind, id: string, by: Caller): Promise<null | ApiError> {
     const found = this.find(kind, id)
     if (!('settings' in found)) return found
-    const users = this.#rules.usersOf(kind, found)
+    const users = this.#rules.listUsers(kind, found)
     if (users.length > 0)
-      return refuseFor('BAD_REQUEST', `the ${nameOf(kind)} ${id} is used by ${users.join(', ')}: change those first`)
+      return refuseFor(
+        'BAD_REQUEST',
+        `the ${describeKind(kind)} ${id} is used by ${users.join(', ')}: change those first`,
+      )
     const problem = await this.#rules.putResource(kind, found, undefined, by)
     return problem === undefined ? null : refuseChange(problem)
   }
@@ -185,16 +190,16 @@ export class Resources {
     by: Caller,
   ): Promise<Written | ApiError> {
     const problem = await this.#rules.putResource(kind, { type, name }, settings, by)
-    return problem === undefined ? this.show(kind, `${type}:${name}`) : refuseChange(problem)
+    return problem === undefined ? this.respondWithResource(kind, `${type}:${name}`) : refuseChange(problem)
   }
 
-  #written(kind: ResourceKind, { type, name, settings }: Resource, states: ReadonlyMap<string, State>): Written {
+  #toResponse(kind: ResourceKind, { type, name, settings }: Resource, states: ReadonlyMap<string, State>): Written {
     const id = `${type}:${name}`
     const keys =
       kind === 'connectors'
-        ? this.#rules.usersOf(kind, { type, name }).flatMap((user) => [`actions ${user}`, `sources ${user}`])
+        ? this.#rules.listUsers(kind, { type, name }).flatMap((user) => [`actions ${user}`, `sources ${user}`])
         : [`${kind} ${id}`]
-    const { status, statusReason } = stateOf(
+    const { status, statusReason } = deriveState(
       kind,
       keys.flatMap((key) => states.get(key) ?? []),
     )
@@ -205,7 +210,7 @@ export class Resources {
 }
 
 /** The state of a connector is that of its actions and sources, because only these use the service. */
-function stateOf(kind: ResourceKind, users: readonly State[]): State {
+function deriveState(kind: ResourceKind, users: readonly State[]): State {
   const worst =
     users.find(({ status }) => status === 'disconnected') ??
     users.find(({ status }) => status !== 'connected') ??
@@ -218,15 +223,15 @@ function stateOf(kind: ResourceKind, users: readonly State[]): State {
 type State = Pick<ActionMetrics, 'status' | 'statusReason'>
 
 const names = { actions: 'action', connectors: 'connector', sources: 'source' } as const
-const nameOf = (kind: ResourceKind): string => names[kind]
+const describeKind = (kind: ResourceKind): string => names[kind]
 
 /** Values from a response may be sent back. */
-function withoutStatus(settings: object): Readonly<Record<string, unknown>> {
+function omitStatus(settings: object): Readonly<Record<string, unknown>> {
   const shown = ['type', 'name', 'status', 'status_reason', 'node_status']
   return Object.fromEntries(Object.entries(settings).filter(([key]) => !shown.includes(key)))
 }
 
-function writtenMetrics(of: ActionMetrics): ReplyOf<Known['get_action_metrics']>['metrics'] {
+function toMetricsResponse(of: ActionMetrics): ReplyOf<Known['get_action_metrics']>['metrics'] {
   return {
     matched: of.matched,
     rate: of.rate,
@@ -247,11 +252,15 @@ function writtenMetrics(of: ActionMetrics): ReplyOf<Known['get_action_metrics']>
   }
 }
 
-function writtenLetter({ why, atMs, ...stored }: NodeDeadLetter): ReplyOf<Known['get_dead_letters']>['data'][number] {
-  return { ...writtenEntry(stored), reason: why, at: new Date(atMs).toISOString() }
+function toDeadLetterResponse({
+  why,
+  atMs,
+  ...stored
+}: NodeDeadLetter): ReplyOf<Known['get_dead_letters']>['data'][number] {
+  return { ...toEntryFields(stored), reason: why, at: new Date(atMs).toISOString() }
 }
 
-function writtenProgress({
+function toProgressResponse({
   isComplete,
   isRunning,
   sent,
@@ -263,15 +272,15 @@ function writtenProgress({
   return { state: isRunning ? 'running' : 'done', count: sent, stayed, pending, reason: why }
 }
 
-function writtenResult({
+function toQueuedResultResponse({
   refusals,
   why,
   ...stored
 }: NodeQueuedResult): ReplyOf<Known['get_queued_results']>['data'][number] {
-  return { ...writtenEntry(stored), refusals, reason: why }
+  return { ...toEntryFields(stored), refusals, reason: why }
 }
 
-function writtenEntry({ id, rule, attributes, payload, result }: Omit<NodeDeadLetter, 'why' | 'atMs'>) {
+function toEntryFields({ id, rule, attributes, payload, result }: Omit<NodeDeadLetter, 'why' | 'atMs'>) {
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
   const text = bytes.toString('utf8')
   const isText = Buffer.from(text, 'utf8').equals(bytes)

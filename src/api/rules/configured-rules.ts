@@ -33,14 +33,14 @@ import {
   type NodeQueuedResult,
   type RuleMetrics,
   RuleShards,
-  sumOfActions,
-  sumOfRule,
-  sumOfRules,
+  sumActions,
+  sumRule,
+  sumRules,
 } from './rule-reports.ts'
 import { RuleScope } from './rule-scope.ts'
 import { listResources, listRules, listUsers, type Rule } from './rule-settings.ts'
 import { type ExplainedRule, explainSql, type SqlTestOutcome, testSql } from './rule-sql.ts'
-import { SourceCounters, type SourceMetrics, sourceStates } from './source-states.ts'
+import { SourceCounters, type SourceMetrics, toSourceStates } from './source-states.ts'
 
 export interface RuleSettings {
   readonly sql: string
@@ -67,7 +67,7 @@ export class RuleParts {
   readonly shards: RuleShards
   readonly writer: SettingWriter
   readonly #dataDirectory: string
-  readonly #bridges: Pick<BridgeConfig, 'reports'>
+  readonly #bridges: Pick<BridgeConfig, 'readReports'>
   readonly #sourceCounters = new SourceCounters()
   readonly #schemas = new SchemaRegistry()
   /** Functions for tests of SQL of the whole broker. */
@@ -90,7 +90,7 @@ export class RuleParts {
   }
 
   /** Returns functions for tests of SQL. In a namespace, they have values of their own and no environment. */
-  hostOf(namespace: string | undefined): HostFunctions {
+  selectHost(namespace: string | undefined): HostFunctions {
     return namespace === undefined ? this.#host : hostWithin(this.#createHost(), namespace)
   }
 
@@ -120,21 +120,21 @@ export class RuleParts {
         dataDirectory: this.#dataDirectory,
         preview: (added) => configuration.previewSettings(added, { texts: new Map() }),
       },
-      { kind, type, settings: this.writer.unmasked([kind, type, name], settings) },
+      { kind, type, settings: this.writer.restoreSecrets([kind, type, name], settings) },
     )
   }
 
-  async sourceMetrics(): Promise<ReadonlyMap<string, SourceMetrics>> {
-    const [ofBridges, reports] = await Promise.all([this.#bridges.reports(), this.shards.reports()])
-    const states = sourceStates(
+  async readSourceMetrics(): Promise<ReadonlyMap<string, SourceMetrics>> {
+    const [ofBridges, reports] = await Promise.all([this.#bridges.readReports(), this.shards.queryReports()])
+    const states = toSourceStates(
       ofBridges.values(),
       reports.flatMap(({ sources }) => sources),
     )
-    return new Map([...states].map(([id, metrics]) => [id, this.#sourceCounters.since(id, metrics)]))
+    return new Map([...states].map(([id, metrics]) => [id, this.#sourceCounters.countSince(id, metrics)]))
   }
 
   async resetSource(source: string): Promise<void> {
-    this.#sourceCounters.reset(source, (await this.sourceMetrics()).get(source))
+    this.#sourceCounters.reset(source, (await this.readSourceMetrics()).get(source))
   }
 }
 
@@ -150,54 +150,56 @@ export class ConfiguredRules {
     this.#parts = parts
     this.#shards = parts.shards
     this.#scope = new RuleScope(namespace)
-    this.#host = parts.hostOf(namespace)
+    this.#host = parts.selectHost(namespace)
   }
 
   get #config(): GodwitConfig {
     return this.#parts.configuration.config
   }
 
-  rules(): readonly Rule[] {
+  listRules(): readonly Rule[] {
     return listRules(this.#config).flatMap((rule) => {
-      const id = this.#scope.own(rule.id)
-      return id === undefined ? [] : [{ ...rule, id, actions: rule.actions.map((action) => this.#scope.shown(action)) }]
+      const id = this.#scope.toOwnName(rule.id)
+      return id === undefined
+        ? []
+        : [{ ...rule, id, actions: rule.actions.map((action) => this.#scope.toOwnAction(action)) }]
     })
   }
 
   /** Creates or replaces it; `settings` undefined: deletes it. undefined: success. */
   async putRule(id: string, settings: RuleSettings | undefined, by: Caller): Promise<SettingProblem | undefined> {
     const scope = this.#scope
-    const stored = scope.name(id)
+    const stored = scope.toScopedName(id)
     if (settings === undefined)
-      return scope.problem(await this.#parts.writer.put(['rule_engine', 'rules', stored], undefined, by))
+      return scope.toOwnProblem(await this.#parts.writer.put(['rule_engine', 'rules', stored], undefined, by))
     const known = this.#config.ruleEngine.rules.named.get(stored)
     const last_modified_at = Date.now()
     const { sql, enable = true, description = '' } = settings
     const value = {
       sql,
-      actions: (settings.actions ?? []).map((action) => mapActionNames(action, (name) => scope.name(name))),
+      actions: (settings.actions ?? []).map((action) => mapActionNames(action, (name) => scope.toScopedName(name))),
       enable,
       description,
       on_action_failed: settings.onActionFailed ?? known?.on_action_failed ?? 'continue',
       created_at: known?.created_at ?? last_modified_at,
       last_modified_at,
     }
-    return scope.problem(await this.#parts.writer.put(['rule_engine', 'rules', stored], value, by))
+    return scope.toOwnProblem(await this.#parts.writer.put(['rule_engine', 'rules', stored], value, by))
   }
 
-  async ruleMetrics(id: string): Promise<RuleMetrics> {
-    const stored = this.#scope.name(id)
-    const reports = (await this.#shards.reports()).flatMap(({ rules }) => rules)
-    return sumOfRule(reports.filter((rule) => rule.id === stored))
+  async readRuleMetrics(id: string): Promise<RuleMetrics> {
+    const stored = this.#scope.toScopedName(id)
+    const reports = (await this.#shards.queryReports()).flatMap(({ rules }) => rules)
+    return sumRule(reports.filter((rule) => rule.id === stored))
   }
 
   /** By ID. */
-  async metricsOfRules(): Promise<ReadonlyMap<string, RuleMetrics>> {
-    return this.#scope.mapKeys(sumOfRules((await this.#shards.reports()).flatMap(({ rules }) => rules)))
+  async readAllRuleMetrics(): Promise<ReadonlyMap<string, RuleMetrics>> {
+    return this.#scope.mapKeys(sumRules((await this.#shards.queryReports()).flatMap(({ rules }) => rules)))
   }
 
   resetRule(id: string): Promise<void> {
-    return this.#shards.sendToAll({ kind: 'reset-rule', rule: this.#scope.name(id) })
+    return this.#shards.sendToAll({ kind: 'reset-rule', rule: this.#scope.toScopedName(id) })
   }
 
   test(sql: string, context: Settings): SqlTestOutcome {
@@ -209,8 +211,8 @@ export class ConfiguredRules {
     return explainSql(sql, context, this.#host)
   }
 
-  resources(kind: ResourceKind): readonly Resource[] {
-    return listResources(this.#config, kind).flatMap((resource) => this.#scope.resource(resource))
+  listResources(kind: ResourceKind): readonly Resource[] {
+    return listResources(this.#config, kind).flatMap((resource) => this.#scope.toOwnResources(resource))
   }
 
   /** Like `putRule`. A masked setting that is sent back is unchanged. */
@@ -220,16 +222,16 @@ export class ConfiguredRules {
     settings: Settings | undefined,
     by: Caller,
   ): Promise<SettingProblem | undefined> {
-    const refusal = settings === undefined ? undefined : refusalFor(type, settings, by)
+    const refusal = settings === undefined ? undefined : findCallerFileProblem(type, settings, by)
     if (refusal !== undefined) return { problem: refusal, isAbout: 'settings' }
-    const name = this.#scope.name(own)
-    const scoped = settings === undefined ? undefined : this.#scope.settings(settings)
+    const name = this.#scope.toScopedName(own)
+    const scoped = settings === undefined ? undefined : this.#scope.toScopedSettings(settings)
     const key = kind === 'sources' ? undefined : keyOfDerived(this.#config, `${type}:${name}`)
     const problem: SettingProblem | undefined =
       key === undefined
         ? await this.#parts.writer.put([kind, type, name], scoped, by)
         : { problem: `${type}:${name} is made by ${key}: change that`, isAbout: 'settings' }
-    return this.#scope.problem(problem)
+    return this.#scope.toOwnProblem(problem)
   }
 
   /** Connects to the service without storing anything. undefined: success. */
@@ -239,77 +241,83 @@ export class ConfiguredRules {
     settings: Settings,
     by: Pick<Caller, 'namespace'>,
   ): Promise<string | undefined> {
-    const refusal = refusalFor(type, settings, by)
+    const refusal = findCallerFileProblem(type, settings, by)
     if (refusal !== undefined) return refusal
-    const at = { type, name: this.#scope.name(name) }
-    const problem = await this.#parts.probe(kind, at, this.#scope.settings(settings))
-    return problem === undefined ? undefined : this.#scope.text(problem)
+    const at = { type, name: this.#scope.toScopedName(name) }
+    const problem = await this.#parts.probe(kind, at, this.#scope.toScopedSettings(settings))
+    return problem === undefined ? undefined : this.#scope.toOwnText(problem)
   }
 
   /** Returns the names of its users. */
-  usersOf(kind: ResourceKind, { type, name }: ResourceName): readonly string[] {
-    const users = listUsers(this.#config, kind, { type, name: this.#scope.name(name) })
+  listUsers(kind: ResourceKind, { type, name }: ResourceName): readonly string[] {
+    const users = listUsers(this.#config, kind, { type, name: this.#scope.toScopedName(name) })
     return users.map((user) => splitScopedName(user).name)
   }
 
-  async actionMetrics(): Promise<ReadonlyMap<string, ActionMetrics>> {
-    return this.#scope.mapKeys(sumOfActions((await this.#shards.reports()).flatMap(({ actions }) => actions)))
+  async readActionMetrics(): Promise<ReadonlyMap<string, ActionMetrics>> {
+    return this.#scope.mapKeys(sumActions((await this.#shards.queryReports()).flatMap(({ actions }) => actions)))
   }
 
   /** By `type:name`. A source that no shard runs is missing. */
-  async sourceMetrics(): Promise<ReadonlyMap<string, SourceMetrics>> {
-    return this.#scope.mapKeys(await this.#parts.sourceMetrics())
+  async readSourceMetrics(): Promise<ReadonlyMap<string, SourceMetrics>> {
+    return this.#scope.mapKeys(await this.#parts.readSourceMetrics())
   }
 
   resetSource(source: string): Promise<void> {
-    return this.#parts.resetSource(this.#scope.name(source))
+    return this.#parts.resetSource(this.#scope.toScopedName(source))
   }
 
   controlSource(source: string, what: Control): Promise<void> {
-    return this.#shards.sendToAll({ kind: 'control-source', source: this.#scope.name(source), what })
+    return this.#shards.sendToAll({ kind: 'control-source', source: this.#scope.toScopedName(source), what })
   }
 
   resetAction(action: string): Promise<void> {
-    return this.#shards.sendToAll({ kind: 'reset-action', action: this.#scope.name(action) })
+    return this.#shards.sendToAll({ kind: 'reset-action', action: this.#scope.toScopedName(action) })
   }
 
   controlAction(action: string, what: Control): Promise<void> {
-    return this.#shards.sendToAll({ kind: 'control-action', action: this.#scope.name(action), what })
+    return this.#shards.sendToAll({ kind: 'control-action', action: this.#scope.toScopedName(action), what })
   }
 
   /** Deletes what is stored for an action that is not configured. */
   discardAction(action: string): Promise<void> {
-    return this.#shards.sendToAll({ kind: 'discard-action', action: this.#scope.name(action) })
+    return this.#shards.sendToAll({ kind: 'discard-action', action: this.#scope.toScopedName(action) })
   }
 
-  async queuedResults(action: string): Promise<readonly NodeQueuedResult[]> {
-    return (await this.#shards.queuedResults(this.#scope.name(action))).map((result) => this.#scope.ofRule(result))
+  async listQueuedResults(action: string): Promise<readonly NodeQueuedResult[]> {
+    return (await this.#shards.listQueuedResults(this.#scope.toScopedName(action))).map((result) =>
+      this.#scope.toOwnEntry(result),
+    )
   }
 
   /** Moves a result of the action queue to the dead letters; `entry` undefined: all that are listed. Returns the number. */
   discardQueuedResults(action: string, entry: string | undefined): Promise<number> {
-    return this.#shards.discardQueuedResults(this.#scope.name(action), entry)
+    return this.#shards.discardQueuedResults(this.#scope.toScopedName(action), entry)
   }
 
-  async deadLetters(action: string): Promise<readonly NodeDeadLetter[]> {
-    const letters = await listDeadLetters(this.#shards, this.#scope.name(action))
-    return letters.map((letter) => this.#scope.ofRule(letter))
+  async listDeadLetters(action: string): Promise<readonly NodeDeadLetter[]> {
+    const letters = await listDeadLetters(this.#shards, this.#scope.toScopedName(action))
+    return letters.map((letter) => this.#scope.toOwnEntry(letter))
   }
 
   deleteDeadLetters(action: string, letter: string | undefined): Promise<number> {
-    return deleteDeadLetters(this.#shards, this.#scope.name(action), letter)
+    return deleteDeadLetters(this.#shards, this.#scope.toScopedName(action), letter)
   }
 
   retryDeadLetters(action: string, letter: string | undefined): Promise<NodeRetryProgress> {
-    return retryDeadLetters(this.#shards, this.#scope.name(action), letter)
+    return retryDeadLetters(this.#shards, this.#scope.toScopedName(action), letter)
   }
 
-  retryProgress(action: string): Promise<NodeRetryProgress> {
-    return readRetryProgress(this.#shards, this.#scope.name(action))
+  readRetryProgress(action: string): Promise<NodeRetryProgress> {
+    return readRetryProgress(this.#shards, this.#scope.toScopedName(action))
   }
 }
 
 /** An account of a namespace must not use files of this machine. Only a global administrator can configure files. */
-function refusalFor(type: string, settings: unknown, { namespace }: Pick<Caller, 'namespace'>): string | undefined {
+function findCallerFileProblem(
+  type: string,
+  settings: unknown,
+  { namespace }: Pick<Caller, 'namespace'>,
+): string | undefined {
   return namespace === undefined ? undefined : refusalOfFiles(type, settings)
 }

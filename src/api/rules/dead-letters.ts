@@ -29,7 +29,7 @@ export interface NodeRetryProgress {
 type Progress = QueryResult<'retry-progress'>
 
 export async function listDeadLetters(shards: RuleShards, action: string): Promise<readonly NodeDeadLetter[]> {
-  const found = await shards.all<'dead-letters'>({ kind: 'dead-letters', action })
+  const found = await shards.queryAll<'dead-letters'>({ kind: 'dead-letters', action })
   return found.flatMap((letters, shard) =>
     (letters ?? []).map((letter) => ({ ...letter, id: `${shard}-${letter.id}` })),
   )
@@ -43,12 +43,12 @@ export async function deleteDeadLetters(
 ): Promise<number> {
   const kind = 'delete-dead-letters'
   if (letter === undefined) {
-    const counts = await shards.all<typeof kind>({ kind, action, letter })
+    const counts = await shards.queryAll<typeof kind>({ kind, action, letter })
     return counts.reduce((sum, response) => sum + (response?.count ?? 0), 0)
   }
   const found = findLetter(shards, letter)
   if (found === undefined) return 0
-  const response = await shards.one<typeof kind>(found.shard, { kind, action, letter: found.id })
+  const response = await shards.queryOne<typeof kind>(found.shard, { kind, action, letter: found.id })
   return 'count' in response ? response.count : 0
 }
 
@@ -59,15 +59,15 @@ export async function retryDeadLetters(
   letter: string | undefined,
 ): Promise<NodeRetryProgress> {
   const kind = 'retry-dead-letters'
-  if (letter === undefined) return sumOf(await shards.all<typeof kind>({ kind, action, letter }))
+  if (letter === undefined) return sumProgress(await shards.queryAll<typeof kind>({ kind, action, letter }))
   const found = findLetter(shards, letter)
-  if (found === undefined) return sumOf([])
-  const response = await shards.one<typeof kind>(found.shard, { kind, action, letter: found.id })
-  return sumOf(['isRunning' in response ? response : undefined])
+  if (found === undefined) return sumProgress([])
+  const response = await shards.queryOne<typeof kind>(found.shard, { kind, action, letter: found.id })
+  return sumProgress(['isRunning' in response ? response : undefined])
 }
 
 export async function readRetryProgress(shards: RuleShards, action: string): Promise<NodeRetryProgress> {
-  return sumOf(await shards.all<'retry-progress'>({ kind: 'retry-progress', action }))
+  return sumProgress(await shards.queryAll<'retry-progress'>({ kind: 'retry-progress', action }))
 }
 
 function findLetter({ size }: RuleShards, letter: string): { readonly shard: number; readonly id: number } | undefined {
@@ -75,7 +75,7 @@ function findLetter({ size }: RuleShards, letter: string): { readonly shard: num
   return shard === undefined || Number(shard) >= size ? undefined : { shard: Number(shard), id: Number(id) }
 }
 
-function sumOf(shards: readonly (Progress | undefined)[]): NodeRetryProgress {
+function sumProgress(shards: readonly (Progress | undefined)[]): NodeRetryProgress {
   const known = shards.filter((progress) => progress !== undefined)
   const sum = (of: (progress: Progress) => number): number => known.reduce((total, each) => total + of(each), 0)
   return {

@@ -7,8 +7,8 @@ import { type QueryableShards, queryShard } from '../../node/index.ts'
 import type { QueryName, QueryOf, QueryResult } from '../../shard/index.ts'
 import { type ActionSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 
-export type RuleMetrics = ReturnType<typeof sumOfRule>
-export type ActionMetrics = ReturnType<typeof sumOfAction>
+export type RuleMetrics = ReturnType<typeof sumRule>
+export type ActionMetrics = ReturnType<typeof sumAction>
 
 export interface FunctionMetrics {
   readonly taken: number
@@ -50,12 +50,12 @@ export class RuleShards {
     return this.#supervisor.size
   }
 
-  one<Name extends QueryName>(shard: number, query: QueryOf<Name>): Promise<QueryResult<Name> | ShardUnavailable> {
+  queryOne<Name extends QueryName>(shard: number, query: QueryOf<Name>): Promise<QueryResult<Name> | ShardUnavailable> {
     return queryShard<Name>(this.#supervisor, shard, query)
   }
 
   /** Undefined for shards that do not respond. */
-  async all<Name extends QueryName>(
+  async queryAll<Name extends QueryName>(
     query: QueryOf<Name>,
     timeoutMs?: number,
   ): Promise<readonly (QueryResult<Name> | undefined)[]> {
@@ -73,15 +73,15 @@ export class RuleShards {
   async sendToAll<Name extends 'reset-rule' | 'reset-action' | 'control-action' | 'control-source' | 'discard-action'>(
     query: QueryOf<Name>,
   ): Promise<void> {
-    await this.all(query)
+    await this.queryAll(query)
   }
 
-  async reports(timeoutMs?: number): Promise<readonly Reports[]> {
-    return (await this.all<'rules'>({ kind: 'rules' }, timeoutMs)).flatMap((report) => report ?? [])
+  async queryReports(timeoutMs?: number): Promise<readonly Reports[]> {
+    return (await this.queryAll<'rules'>({ kind: 'rules' }, timeoutMs)).flatMap((report) => report ?? [])
   }
 
-  async queuedResults(action: string): Promise<readonly NodeQueuedResult[]> {
-    const found = await this.all<'queued-results'>({ kind: 'queued-results', action })
+  async listQueuedResults(action: string): Promise<readonly NodeQueuedResult[]> {
+    const found = await this.queryAll<'queued-results'>({ kind: 'queued-results', action })
     return found.flatMap((results, shard) =>
       (results ?? []).map((result) => ({ ...result, id: `${shard}-${result.id}` })),
     )
@@ -90,7 +90,7 @@ export class RuleShards {
   async discardQueuedResults(action: string, id: string | undefined): Promise<number> {
     const kind = 'discard-queued-results'
     if (id === undefined) {
-      const counts = await this.all<typeof kind>({ kind, action, entry: undefined })
+      const counts = await this.queryAll<typeof kind>({ kind, action, entry: undefined })
       return counts.reduce((sum, response) => sum + (response?.count ?? 0), 0)
     }
     const [, shard, entry] = /^(\d{1,3})-(q\d{1,9}-\d{1,15})$/.exec(id) ?? []
@@ -101,7 +101,7 @@ export class RuleShards {
 }
 
 /** `functions`: counters of those actions that are functions, by their index in the list of actions. */
-export function sumOfRule(reports: readonly RuleReport[]) {
+export function sumRule(reports: readonly RuleReport[]) {
   const sum = (of: (report: RuleReport) => number): number => reports.reduce((total, report) => total + of(report), 0)
   return {
     matched: sum(({ counters }) => counters.matched),
@@ -115,14 +115,14 @@ export function sumOfRule(reports: readonly RuleReport[]) {
     actionsSuccess: sum(({ counters }) => counters.actionsSuccess),
     actionsFailed: sum(({ counters }) => counters.actionsFailed),
     actionsDiscarded: sum(({ counters }) => counters.actionsDiscarded),
-    functions: sumOfFunctions(reports),
+    functions: sumFunctions(reports),
     lastError: reports.find(({ lastError }) => lastError !== '')?.lastError ?? '',
   }
 }
 
-export function sumOfRules(reports: readonly RuleReport[]): ReadonlyMap<string, RuleMetrics> {
+export function sumRules(reports: readonly RuleReport[]): ReadonlyMap<string, RuleMetrics> {
   const byId = Map.groupBy(reports, ({ id }) => id)
-  return new Map([...byId].map(([id, all]) => [id, sumOfRule(all)]))
+  return new Map([...byId].map(([id, all]) => [id, sumRule(all)]))
 }
 
 /** Metrics are most important when a shard hangs, so a scrape waits no longer. */
@@ -139,15 +139,15 @@ export async function scrapeRules({ ruleEngine, actions }: GodwitConfig, shards:
     }
   }
   const hasNothing = ruleEngine.rules.named.size === 0 && connectors.size === 0
-  const reports = hasNothing ? [] : await shards.reports(scrapeTimeoutMs)
+  const reports = hasNothing ? [] : await shards.queryReports(scrapeTimeoutMs)
   return {
-    rules: sumOfRules(reports.flatMap(({ rules }) => rules)),
-    actions: sumOfActions(reports.flatMap((report) => report.actions)),
+    rules: sumRules(reports.flatMap(({ rules }) => rules)),
+    actions: sumActions(reports.flatMap((report) => report.actions)),
     connectors,
   }
 }
 
-function sumOfFunctions(reports: readonly RuleReport[]): readonly FunctionMetrics[] {
+function sumFunctions(reports: readonly RuleReport[]): readonly FunctionMetrics[] {
   const places = Math.max(0, ...reports.map(({ functions }) => functions.length))
   return Array.from({ length: places }, (_, place) => {
     const all = reports.flatMap(({ functions }) => functions[place] ?? [])
@@ -161,13 +161,13 @@ function sumOfFunctions(reports: readonly RuleReport[]): readonly FunctionMetric
   })
 }
 
-export function sumOfActions(reports: readonly ActionReport[]): ReadonlyMap<string, ActionMetrics> {
+export function sumActions(reports: readonly ActionReport[]): ReadonlyMap<string, ActionMetrics> {
   const byId = Map.groupBy(reports, ({ id }) => id)
-  return new Map([...byId].map(([id, all]) => [id, sumOfAction(all)]))
+  return new Map([...byId].map(([id, all]) => [id, sumAction(all)]))
 }
 
 /** Rates are matched messages per second: in the last second, maximum, and average of five minutes. */
-function sumOfAction(reports: readonly ActionReport[]) {
+function sumAction(reports: readonly ActionReport[]) {
   const sum = (of: (report: ActionReport) => number): number => reports.reduce((total, report) => total + of(report), 0)
   const states = new Set(reports.map(({ state }) => state))
   const [state = 'connecting'] = states

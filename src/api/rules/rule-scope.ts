@@ -3,7 +3,7 @@
 // name anything else.
 
 import { mapActionNames, mapSettingNames, type Resource } from '../../actions/index.ts'
-import { scopedName, splitScopedName } from '../../core/index.ts'
+import { toScopedName, splitScopedName } from '../../core/index.ts'
 import type { SettingProblem } from '../context/setting-writer.ts'
 
 /** Names of one namespace, or of none. */
@@ -15,12 +15,12 @@ export class RuleScope {
   }
 
   /** Returns the name in the configuration. */
-  name(own: string): string {
-    return scopedName(this.#namespace, own)
+  toScopedName(own: string): string {
+    return toScopedName(this.#namespace, own)
   }
 
   /** Returns the name in this namespace; undefined if the name is of another namespace. */
-  own(name: string): string | undefined {
+  toOwnName(name: string): string | undefined {
     const split = splitScopedName(name)
     return split.namespace === this.#namespace ? split.name : undefined
   }
@@ -28,35 +28,35 @@ export class RuleScope {
   readonly mapKeys = <Value>(all: ReadonlyMap<string, Value>): ReadonlyMap<string, Value> =>
     new Map(
       [...all].flatMap(([name, value]) => {
-        const own = this.own(name)
+        const own = this.toOwnName(name)
         return own === undefined ? [] : [[own, value] as const]
       }),
     )
 
-  shown(action: unknown): unknown {
+  toOwnAction(action: unknown): unknown {
     return this.#namespace === undefined ? action : mapActionNames(action, (name) => splitScopedName(name).name)
   }
 
-  settings(settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-    return mapSettingNames(settings, (name) => this.name(name))
+  toScopedSettings(settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    return mapSettingNames(settings, (name) => this.toScopedName(name))
   }
 
-  resource({ type, name, settings }: Resource): Resource[] {
-    const own = this.own(name)
+  toOwnResources({ type, name, settings }: Resource): Resource[] {
+    const own = this.toOwnName(name)
     if (own === undefined) return []
     if (this.#namespace === undefined) return [{ type, name: own, settings }]
     return [{ type, name: own, settings: mapSettingNames(settings, (scoped) => splitScopedName(scoped).name) }]
   }
 
-  ofRule<Stored extends { readonly rule: string }>(stored: Stored): Stored {
+  toOwnEntry<Stored extends { readonly rule: string }>(stored: Stored): Stored {
     return { ...stored, rule: splitScopedName(stored.rule).name }
   }
 
-  problem(problem: SettingProblem | undefined): SettingProblem | undefined {
-    return problem === undefined ? undefined : { ...problem, problem: this.text(problem.problem) }
+  toOwnProblem(problem: SettingProblem | undefined): SettingProblem | undefined {
+    return problem === undefined ? undefined : { ...problem, problem: this.toOwnText(problem.problem) }
   }
 
-  text(text: string): string {
-    return this.#namespace === undefined ? text : text.replaceAll(scopedName(this.#namespace, ''), '')
+  toOwnText(text: string): string {
+    return this.#namespace === undefined ? text : text.replaceAll(toScopedName(this.#namespace, ''), '')
   }
 }

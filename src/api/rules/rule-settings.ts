@@ -41,13 +41,13 @@ type ConfiguredRule =
   GodwitConfig['ruleEngine']['rules']['named'] extends ReadonlyMap<string, infer Value> ? Value : never
 
 export function listRules({ ruleEngine, schemaRegistry }: GodwitConfig): readonly Rule[] {
-  return [...ruleEngine.rules.named].map(([id, rule]) => ruleOf(id, rule, schemaRegistry.schemas.named))
+  return [...ruleEngine.rules.named].map(([id, rule]) => toRule(id, rule, schemaRegistry.schemas.named))
 }
 
 /** Compiled SQL of rules, to describe them. A rule that changes is another object. */
 const compiledRules = new WeakMap<ConfiguredRule, ReturnType<typeof compileRule>>()
 
-function ruleOf(id: string, rule: ConfiguredRule, schemas: ReadonlyMap<string, unknown>): Rule {
+function toRule(id: string, rule: ConfiguredRule, schemas: ReadonlyMap<string, unknown>): Rule {
   const compiled = compiledRules.get(rule) ?? compileRule(rule.sql)
   compiledRules.set(rule, compiled)
   const missing = compiled.schemas.filter((name) => !schemas.has(name)).map((name) => JSON.stringify(name.slice(0, 64)))
@@ -93,9 +93,9 @@ export function listUsers(
     const rules = [...ruleEngine.rules.named].flatMap(([rule, { actions: all }]) =>
       withFallbacks(all).some(isIt) ? [rule] : [],
     )
-    return [...rules, ...actionsWithFallback(actions, isIt)]
+    return [...rules, ...listActionsWithFallback(actions, isIt)]
   }
-  if (kind === 'sources') return rulesFrom(ruleEngine, id)
+  if (kind === 'sources') return listRulesFrom(ruleEngine, id)
   const users: ReadonlyMap<string, { readonly connector: string | undefined }>[] = []
   if (isSinkType(type)) users.push(actions[type].named)
   if (type === 'mqtt' || isSourceType(type)) users.push(sources[type].named)
@@ -104,7 +104,7 @@ export function listUsers(
     .flatMap(([action, { connector }]) => (connector === name ? [`${type}:${action}`] : []))
 }
 
-function actionsWithFallback(
+function listActionsWithFallback(
   actions: GodwitConfig['actions'],
   isIt: (fallback: PlainRuleAction) => boolean,
 ): readonly string[] {
@@ -115,11 +115,11 @@ function actionsWithFallback(
 }
 
 /** Rules with the source after FROM. */
-function rulesFrom({ rules }: GodwitConfig['ruleEngine'], source: string): readonly string[] {
+function listRulesFrom({ rules }: GodwitConfig['ruleEngine'], source: string): readonly string[] {
   const { namespace, name } = splitScopedName(source)
-  const uses = (sql: string): boolean => compileRule(sql).sources.some(({ text }) => text === `$bridges/${name}`)
+  const hasSource = (sql: string): boolean => compileRule(sql).sources.some(({ text }) => text === `$bridges/${name}`)
   return [...rules.named].flatMap(([rule, { sql }]) =>
-    splitScopedName(rule).namespace === namespace && uses(sql) ? [rule] : [],
+    splitScopedName(rule).namespace === namespace && hasSource(sql) ? [rule] : [],
   )
 }
 

@@ -35,9 +35,9 @@ type Context = Readonly<Record<string, unknown>>
 
 export function testSql(sql: string, context: Context, host: HostFunctions): SqlTestOutcome {
   try {
-    return outcomeOf(testRule(sql, contextOf(context), host))
+    return toOutcome(testRule(sql, toContext(context), host))
   } catch (error) {
-    return { outcome: 'failed', message: messageOf(error) }
+    return { outcome: 'failed', message: formatRuleError(error) }
   }
 }
 
@@ -45,7 +45,7 @@ export function testSql(sql: string, context: Context, host: HostFunctions): Sql
 export function explainSql(sql: string, context: Context, host: HostFunctions): ExplainedRule | string {
   try {
     const rule = compileRule(sql)
-    const event = sampleEvent(rule, contextOf(context))
+    const event = sampleEvent(rule, toContext(context))
     if (event instanceof RuleError) return event.message
     const { sources, condition, outputs, error, ...rest } = explainRule(rule, event, host)
     return {
@@ -57,7 +57,7 @@ export function explainSql(sql: string, context: Context, host: HostFunctions): 
       error: error === undefined ? null : error.message,
     }
   } catch (error) {
-    return messageOf(error)
+    return formatRuleError(error)
   }
 }
 
@@ -67,21 +67,21 @@ export function convertSql(sql: string): { readonly sql: string; readonly warnin
     const converted = convertRuleSql(sql)
     return { sql: converted.sql, warnings: converted.notes }
   } catch (error) {
-    return messageOf(error)
+    return formatRuleError(error)
   }
 }
 
 /** Errors in SQL, and of values that cannot be converted. Others are internal errors. */
-function messageOf(error: unknown): string {
+function formatRuleError(error: unknown): string {
   if (error instanceof RuleCompileError || error instanceof RuleError) return error.message
   throw error
 }
 
-function contextOf(context: Context): RuleMap {
+function toContext(context: Context): RuleMap {
   return decodeJson(JSON.stringify(context)) as RuleMap
 }
 
-function outcomeOf(result: ReturnType<typeof testRule>): SqlTestOutcome {
+function toOutcome(result: ReturnType<typeof testRule>): SqlTestOutcome {
   if (result.outcome === 'passed') return { outcome: 'passed', json: valueAsJson(result.output) }
   return result.outcome === 'failed' ? { outcome: 'failed', message: result.error.message } : { outcome: 'no-match' }
 }

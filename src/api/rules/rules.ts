@@ -16,58 +16,62 @@ type Written = ReplyOf<Known['get_rule']>
 const idBytes = 4
 const defaultLimit = 100
 
-export function ruleHandlers(rules: ConfiguredRules): Handlers<Known> {
-  const found = (id: string): Rule | ApiError => rules.rules().find((rule) => rule.id === id) ?? absent(id)
+export function createRuleHandlers(rules: ConfiguredRules): Handlers<Known> {
+  const findRule = (id: string): Rule | ApiError =>
+    rules.listRules().find((rule) => rule.id === id) ?? refuseUnknownRule(id)
   const put = async (...given: Parameters<ConfiguredRules['putRule']>): Promise<Written | ApiError> => {
     const problem = await rules.putRule(...given)
     if (problem !== undefined) return refuseChange(problem)
-    const rule = found(given[0])
-    return 'sql' in rule ? written(rule) : rule
+    const rule = findRule(given[0])
+    return 'sql' in rule ? toResponse(rule) : rule
   }
   return {
     get_rules: ({ query: { page = 1, limit = defaultLimit } }) => {
-      const all = rules.rules()
+      const all = rules.listRules()
       const rows = all.slice((page - 1) * limit, page * limit)
-      return { data: rows.map(written), meta: { page, limit, count: all.length, hasnext: page * limit < all.length } }
+      return {
+        data: rows.map(toResponse),
+        meta: { page, limit, count: all.length, hasnext: page * limit < all.length },
+      }
     },
     add_rule: ({ body: { id: given, name, ...settings }, caller }) => {
       const id = given ?? name ?? `rule_${randomBytes(idBytes).toString('hex')}`
-      if ('sql' in found(id)) return refuseFor('CONFLICT', `there is a rule ${id} already: change it with PUT`)
-      return put(id, settingsOf(settings), caller)
+      if ('sql' in findRule(id)) return refuseFor('CONFLICT', `there is a rule ${id} already: change it with PUT`)
+      return put(id, toSettings(settings), caller)
     },
     get_rule: ({ params: { id } }) => {
-      const rule = found(id)
-      return 'sql' in rule ? written(rule) : rule
+      const rule = findRule(id)
+      return 'sql' in rule ? toResponse(rule) : rule
     },
     change_rule: ({ params: { id }, body: settings, caller }) => {
-      const rule = found(id)
-      return 'sql' in rule ? put(id, settingsOf(settings), caller) : rule
+      const rule = findRule(id)
+      return 'sql' in rule ? put(id, toSettings(settings), caller) : rule
     },
     remove_rule: async ({ params: { id }, caller }) => {
-      const rule = found(id)
+      const rule = findRule(id)
       if (!('sql' in rule)) return rule
       const problem = await rules.putRule(id, undefined, caller)
       return problem === undefined ? null : refuseChange(problem)
     },
     get_rule_metrics: async ({ params: { id } }) => {
-      const rule = found(id)
+      const rule = findRule(id)
       if (!('sql' in rule)) return rule
-      const metrics = writtenMetrics(await rules.ruleMetrics(id))
+      const metrics = toMetricsResponse(await rules.readRuleMetrics(id))
       return { id, metrics, node_metrics: [{ node: rules.nodeName, metrics }] }
     },
     reset_rule_metrics: async ({ params: { id } }) => {
-      const rule = found(id)
+      const rule = findRule(id)
       if (!('sql' in rule)) return rule
       await rules.resetRule(id)
       return null
     },
-    test_rule: ({ body: { sql, context = {} } }) => tested(rules.test(sql, context)),
+    test_rule: ({ body: { sql, context = {} } }) => toTestResponse(rules.test(sql, context)),
     test_stored_rule: ({ params: { id }, body: { context = {} } }) => {
-      const rule = found(id)
-      return 'sql' in rule ? tested(rules.test(rule.sql, context)) : rule
+      const rule = findRule(id)
+      return 'sql' in rule ? toTestResponse(rules.test(rule.sql, context)) : rule
     },
     explain_rule: ({ params: { id }, body: { context = {} } }) => {
-      const rule = found(id)
+      const rule = findRule(id)
       if (!('sql' in rule)) return rule
       const explained = rules.explain(rule.sql, context)
       return typeof explained === 'string' ? refuseFor('BAD_REQUEST', explained) : explained
@@ -81,7 +85,7 @@ export function ruleHandlers(rules: ConfiguredRules): Handlers<Known> {
   }
 }
 
-function tested(outcome: SqlTestOutcome): JsonText | ApiError {
+function toTestResponse(outcome: SqlTestOutcome): JsonText | ApiError {
   switch (outcome.outcome) {
     case 'passed':
       return new JsonText(outcome.json)
@@ -94,17 +98,17 @@ function tested(outcome: SqlTestOutcome): JsonText | ApiError {
   }
 }
 
-function absent(id: string): ApiError {
+function refuseUnknownRule(id: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no rule ${JSON.stringify(id)}`)
 }
 
 type Sent = Omit<RuleSettings, 'onActionFailed'> & { readonly on_action_failed?: RuleSettings['onActionFailed'] }
 
-function settingsOf({ on_action_failed: onActionFailed, ...settings }: Sent): RuleSettings {
+function toSettings({ on_action_failed: onActionFailed, ...settings }: Sent): RuleSettings {
   return { ...settings, onActionFailed }
 }
 
-function written({
+function toResponse({
   id,
   sql,
   from,
@@ -126,16 +130,16 @@ function written({
     enable: isEnabled,
     description,
     warnings: [...warnings],
-    created_at: timeOrNull(createdAtMs),
-    last_modified_at: timeOrNull(modifiedAtMs),
+    created_at: formatOptionalTime(createdAtMs),
+    last_modified_at: formatOptionalTime(modifiedAtMs),
   }
 }
 
-function timeOrNull(ms: number | undefined): string | null {
+function formatOptionalTime(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString()
 }
 
-function writtenMetrics(metrics: RuleMetrics): ReplyOf<Known['get_rule_metrics']>['metrics'] {
+function toMetricsResponse(metrics: RuleMetrics): ReplyOf<Known['get_rule_metrics']>['metrics'] {
   return {
     matched: metrics.matched,
     'matched.rate': metrics.rate,

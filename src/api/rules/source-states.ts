@@ -21,7 +21,7 @@ export class SourceCounters {
     this.#zero.set(source, { received: received + before, dropped: dropped + droppedBefore })
   }
 
-  since(source: string, metrics: SourceMetrics): SourceMetrics {
+  countSince(source: string, metrics: SourceMetrics): SourceMetrics {
     const zero = this.#zero.get(source)
     if (zero === undefined) return metrics
     if (zero.received > metrics.received || zero.dropped > metrics.dropped) {
@@ -33,7 +33,7 @@ export class SourceCounters {
 }
 
 /** By `type:name`. A source that no shard runs is missing. */
-export function sourceStates(
+export function toSourceStates(
   bridges: Iterable<BridgeReport>,
   reports: readonly SourceReport[],
 ): ReadonlyMap<string, SourceMetrics> {
@@ -42,18 +42,18 @@ export function sourceStates(
     states.set(id, { status: state, statusReason: stateReason, received, dropped, lastError })
   for (const report of bridges) {
     const source = sourceOfBridge(report.name)
-    if (source !== undefined) states.set(source, stateOfBridge(report))
+    if (source !== undefined) states.set(source, toBridgeMetrics(report))
   }
   return states
 }
 
-function stateOfBridge({ state, lastError = '', counters }: BridgeReport): SourceMetrics {
+function toBridgeMetrics({ state, lastError = '', counters }: BridgeReport): SourceMetrics {
   const { received, dropped } = counters
   const sum = Object.values(dropped).reduce((total, count) => total + count, 0)
-  return { ...statusOf(state, lastError), received, dropped: sum, lastError }
+  return { ...toStatus(state, lastError), received, dropped: sum, lastError }
 }
 
-function statusOf(state: BridgeReport['state'], lastError: string): Pick<SourceMetrics, 'status' | 'statusReason'> {
+function toStatus(state: BridgeReport['state'], lastError: string): Pick<SourceMetrics, 'status' | 'statusReason'> {
   if (state === 'connected' || state === 'draining') return { status: 'connected', statusReason: '' }
   if (state === 'off') return { status: 'disconnected', statusReason: 'the source or its connector is disabled' }
   if (state === 'waiting') return { status: 'disconnected', statusReason: lastError }

@@ -14,7 +14,7 @@ type Schema = ReplyOf<Known['get_schema']>
 /** Rules that a refusal names. */
 const maxNamed = 10
 
-export function schemaHandlers({ configuration }: Pick<ApiContext, 'configuration'>): Handlers<Known> {
+export function createSchemaHandlers({ configuration }: Pick<ApiContext, 'configuration'>): Handlers<Known> {
   const writer = new SettingWriter(configuration)
   const find = (name: string): Schema | ApiError =>
     listSchemas(configuration).find((schema) => schema.name === name) ??

@@ -1,14 +1,14 @@
 // Clients that receive slowly.
 
 import { type Handlers } from '../../management/index.ts'
-import { clientName } from '../context/client-name.ts'
+import { toClientName } from '../context/client-name.ts'
 import type { ApiContext } from '../context/api-context.ts'
 import type { slowSubscriptionEndpoints } from './endpoints.ts'
 
 const defaultThresholdMs = 500
 const defaultMaxRows = 100
 
-export function slowSubscriptionHandlers({
+export function createSlowSubscriptionHandlers({
   nodeName,
   supervisor,
   names,
@@ -28,8 +28,8 @@ export function slowSubscriptionHandlers({
         .slice(0, maxRows)
       const data = slowest.map(({ clientId, topic, ageMs, waiting }) => ({
         node: nodeName,
-        ...clientName(clientId),
-        topic: names.ownTopic(topic),
+        ...toClientName(clientId),
+        topic: names.unmountTopic(topic),
         timespan: Math.round(ageMs),
         mqueue_len: waiting,
       }))

@@ -10,7 +10,7 @@ import {
   shardUnavailableError,
   beginning,
 } from '../../management/index.ts'
-import { clientName } from '../context/client-name.ts'
+import { toClientName } from '../context/client-name.ts'
 import type { SubscriptionView } from '../../core/index.ts'
 import { writeFilter } from '../../protocol/index.ts'
 import { TopicTree } from './topic-tree.ts'
@@ -22,10 +22,10 @@ const allRows = Number.MAX_SAFE_INTEGER
 export async function replyWithTopicTree(clients: ClientQueries): Promise<JsonText | ApiError> {
   const tree = new TopicTree()
   const refusal = await visitAll(clients, ({ filter, clientId }) => {
-    tree.add(writeFilter(filter), clientName(clientId).clientid)
+    tree.add(writeFilter(filter), toClientName(clientId).clientid)
     return tree.size <= maxKeptBytes
   })
-  return refusal ?? new JsonText('{"code":0,"data":[', splitIntoTurns(tree.writtenLevels()))
+  return refusal ?? new JsonText('{"code":0,"data":[', splitIntoTurns(tree.formatLevels()))
 }
 
 async function* splitIntoTurns(pieces: Iterable<string>): AsyncGenerator<string> {

@@ -3,7 +3,7 @@
 import type { RequestOf } from '../../contract/index.ts'
 import type { subscriptionEndpoints } from './endpoints.ts'
 import type { SubscriptionFilter, SubscriptionView } from '../../core/index.ts'
-import { bareFilter, parseTopicFilter, writeFilter } from '../../protocol/index.ts'
+import { removeFilterPrefix, parseTopicFilter, writeFilter } from '../../protocol/index.ts'
 import {
   type Handlers,
   replyWithList,
@@ -18,14 +18,14 @@ import {
   ApiError,
   type JsonText,
 } from '../../management/index.ts'
-import { clientName } from '../context/client-name.ts'
-import { commonValue } from '../clients/client-query.ts'
+import { toClientName } from '../context/client-name.ts'
+import { findCommonValue } from '../clients/client-query.ts'
 import { replyWithTopicTree } from './reply-with-topic-tree.ts'
 import type { ClientQueries } from '../clients/client-queries.ts'
 
 type SubscriptionQuery = RequestOf<typeof subscriptionEndpoints.list_subscriptions>['query']
 
-export function subscriptionHandlers(clients: ClientQueries): Handlers<typeof subscriptionEndpoints> {
+export function createSubscriptionHandlers(clients: ClientQueries): Handlers<typeof subscriptionEndpoints> {
   return {
     list_subscriptions: ({ query }) => listSubscriptions(clients, query, undefined),
     lookup_client_subscriptions: ({ params, query }) => listSubscriptions(clients, query, params.clientid),
@@ -36,10 +36,10 @@ export function subscriptionHandlers(clients: ClientQueries): Handlers<typeof su
     'list_topic-tree': () => replyWithTopicTree(clients),
     list_routes: ({ query }) => {
       const paging = pagingOf(query)
-      return paging instanceof ApiError ? paging : replyWithList(routesOf(clients), paging)
+      return paging instanceof ApiError ? paging : replyWithList(createRouteSource(clients), paging)
     },
     lookup_routes: async ({ params: { topic } }) => {
-      const found = await firstOf(clients, { bareFilter: topic })
+      const found = await findFirst(clients, { bareFilter: topic })
       if (found !== undefined && 'unavailableShard' in found) return shardUnavailableError(found)
       return { code: 0, data: found === undefined ? [] : [{ topic, node: clients.nodeName }] }
     },
@@ -53,24 +53,24 @@ async function listSubscriptions(
 ): Promise<JsonText | ApiError> {
   const paging = pagingOf(query)
   if (paging instanceof ApiError) return paging
-  const clientId = commonValue(query.clientid, query.client_id, ofClient)
+  const clientId = findCommonValue(query.clientid, query.client_id, ofClient)
   const { topic, qos, share, shared: isShared, _match_topic: matching } = query
   // `$queue/filter` is stored as a shared filter.
   const stored = topic === undefined ? undefined : (parseTopicFilter(topic) ?? topic)
   const filter = { clientId: clientId.value, filter: stored, qos, group: share, isShared, matching }
-  return replyWithList(clientId.differ ? nothing : sourceOf(clients, filter), paging)
+  return replyWithList(clientId.differ ? nothing : createSource(clients, filter), paging)
 }
 
 const nothing: ListSource<never> = {
-  slice: async () => ({ rows: [], passed: 0, next: undefined }),
-  record: (row) => row,
+  readSlice: async () => ({ rows: [], passed: 0, next: undefined }),
+  toRecord: (row) => row,
 }
 
-function sourceOf(clients: ClientQueries, wanted: SubscriptionFilter): ListSource<SubscriptionView> {
+function createSource(clients: ClientQueries, wanted: SubscriptionFilter): ListSource<SubscriptionView> {
   return {
-    slice: (rows) => clients.listSubscriptions(wanted, rows),
-    record: ({ clientId, filter, qos }) => ({
-      ...clientName(clientId),
+    readSlice: (rows) => clients.listSubscriptions(wanted, rows),
+    toRecord: ({ clientId, filter, qos }) => ({
+      ...toClientName(clientId),
       topic: writeFilter(filter),
       qos,
       node: clients.nodeName,
@@ -79,14 +79,14 @@ function sourceOf(clients: ClientQueries, wanted: SubscriptionFilter): ListSourc
 }
 
 /** A topic is listed at the subscription that represents it, so a later page continues correctly. */
-function routesOf(clients: ClientQueries): ListSource<SubscriptionView> {
+function createRouteSource(clients: ClientQueries): ListSource<SubscriptionView> {
   return {
-    slice: (rows) => clients.listSubscriptions({ isOnePerTopic: true }, rows),
-    record: ({ filter }) => ({ topic: bareFilter(filter), node: clients.nodeName }),
+    readSlice: (rows) => clients.listSubscriptions({ isOnePerTopic: true }, rows),
+    toRecord: ({ filter }) => ({ topic: removeFilterPrefix(filter), node: clients.nodeName }),
   }
 }
 
-async function firstOf(
+async function findFirst(
   clients: ClientQueries,
   filter: SubscriptionFilter,
 ): Promise<SubscriptionView | ShardUnavailable | undefined> {

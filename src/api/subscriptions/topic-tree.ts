@@ -13,7 +13,7 @@ interface TreeNode {
 }
 
 export class TopicTree {
-  readonly #root: TreeNode = newNode('')
+  readonly #root: TreeNode = createNode('')
   size = 0
 
   add(filter: string, clientId: string): void {
@@ -21,7 +21,7 @@ export class TopicTree {
     for (const level of filter.split('/')) {
       let child = node.children.get(level)
       if (child === undefined) {
-        child = newNode(level)
+        child = createNode(level)
         node.children.set(level, child)
         this.size++
       }
@@ -36,7 +36,7 @@ export class TopicTree {
    * Returns JSON of the levels, each an array, without the enclosing brackets. The order of nodes determines their
    * parents.
    */
-  *writtenLevels(): IterableIterator<string> {
+  *formatLevels(): IterableIterator<string> {
     for (let level = [this.#root]; level.length > 0;) {
       yield level[0] === this.#root ? '[' : ',['
       const next: TreeNode[] = []
@@ -51,7 +51,7 @@ export class TopicTree {
   }
 }
 
-function newNode(level: string): TreeNode {
+function createNode(level: string): TreeNode {
   return { level, children: new Map(), clients: undefined }
 }
 

@@ -51,14 +51,14 @@ export class CountedTopics {
   }
 
   /** undefined: a shard did not respond. */
-  async numbers(): Promise<readonly TopicNumbers[] | undefined> {
+  async readNumbers(): Promise<readonly TopicNumbers[] | undefined> {
     const reports: TopicMetricsReport[] = []
     for (let shard = 0; shard < this.#supervisor.size; shard++) {
       const found = await this.#supervisor.query(shard, { kind: 'topic-metrics' })
       if (found === undefined) return undefined
       reports.push(...found)
     }
-    return byTopic(reports)
+    return groupByTopic(reports)
   }
 
   /** Returns the metrics of all topics. Shards that do not respond within a second are omitted. */
@@ -68,7 +68,7 @@ export class CountedTopics {
       queryShard<'topic-metrics'>(this.#supervisor, shard, { kind: 'topic-metrics' }, scrapeTimeoutMs),
     )
     const responses = await Promise.all(shards)
-    return byTopic(responses.flatMap((response) => ('unavailableShard' in response ? [] : response)))
+    return groupByTopic(responses.flatMap((response) => ('unavailableShard' in response ? [] : response)))
   }
 
   /** undefined: of all topics. */
@@ -78,12 +78,12 @@ export class CountedTopics {
   }
 }
 
-function byTopic(reports: readonly TopicMetricsReport[]): readonly TopicNumbers[] {
-  return [...Map.groupBy(reports, ({ topic }) => topic).values()].map(numbersOf)
+function groupByTopic(reports: readonly TopicMetricsReport[]): readonly TopicNumbers[] {
+  return [...Map.groupBy(reports, ({ topic }) => topic).values()].map(sumNumbers)
 }
 
 /** Adds up `reports` of one topic, one from each shard. */
-function numbersOf(reports: readonly TopicMetricsReport[]): TopicNumbers {
+function sumNumbers(reports: readonly TopicMetricsReport[]): TopicNumbers {
   const sum = (of: 'counts' | 'rates', place: number): number =>
     reports.reduce((total, report) => total + (report[of][place] ?? 0), 0)
   const numbers = topicCountNames.map((name, place) => [

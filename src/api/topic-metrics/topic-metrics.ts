@@ -11,16 +11,16 @@ type Row = ReplyOf<Known['get_metrics_of_topic']>
 
 const maxTopics = 512
 
-export function topicMetricsHandlers(counted: CountedTopics): Handlers<Known> {
+export function createTopicMetricsHandlers(counted: CountedTopics): Handlers<Known> {
   const find = async (topic: string): Promise<Row | ApiError> => {
-    if (!counted.topics.includes(topic)) return absent(topic)
-    const numbers = await counted.numbers()
-    if (numbers === undefined) return shardUnavailable()
+    if (!counted.topics.includes(topic)) return refuseUnknownTopic(topic)
+    const numbers = await counted.readNumbers()
+    if (numbers === undefined) return refuseUnavailable()
     const found = numbers.find((row) => row.topic === topic)
-    return found === undefined ? shardUnavailable() : rowOf(found)
+    return found === undefined ? refuseUnavailable() : toRow(found)
   }
   return {
-    get_topic_metrics: async () => (await counted.numbers())?.map(rowOf) ?? shardUnavailable(),
+    get_topic_metrics: async () => (await counted.readNumbers())?.map(toRow) ?? refuseUnavailable(),
     add_topic_metrics: async ({ body: { topic }, caller }) => {
       const known = counted.topics
       if (known.includes(topic)) return refuseFor('CONFLICT', `messages of ${shortened(topic)} are counted already`)
@@ -30,28 +30,28 @@ export function topicMetricsHandlers(counted: CountedTopics): Handlers<Known> {
       return problem === undefined ? find(topic) : refuseChange(problem)
     },
     reset_topic_metrics: async ({ body: { topic } }) => {
-      if (topic !== undefined && !counted.topics.includes(topic)) return absent(topic)
+      if (topic !== undefined && !counted.topics.includes(topic)) return refuseUnknownTopic(topic)
       await counted.reset(topic)
       return null
     },
     get_metrics_of_topic: ({ params: { topic } }) => find(topic),
     delete_topic_metrics: async ({ params: { topic }, caller }) => {
-      if (!counted.topics.includes(topic)) return absent(topic)
+      if (!counted.topics.includes(topic)) return refuseUnknownTopic(topic)
       const problem = await counted.change((all) => all.filter((other) => other !== topic), caller)
       return problem === undefined ? null : refuseChange(problem)
     },
   }
 }
 
-function shardUnavailable(): ApiError {
+function refuseUnavailable(): ApiError {
   return refuseFor('SERVICE_UNAVAILABLE', 'a shard is restarting: retry')
 }
 
-function absent(topic: string): ApiError {
+function refuseUnknownTopic(topic: string): ApiError {
   return refuseFor('NOT_FOUND', `messages of ${shortened(topic)} are not counted: add the topic with POST first`)
 }
 
-function rowOf({ topic, createdAtMs, resetAtMs, numbers }: TopicNumbers): Row {
+function toRow({ topic, createdAtMs, resetAtMs, numbers }: TopicNumbers): Row {
   const sum = (...names: readonly TopicNumberName[]): { count: number; rate: number } => ({
     count: names.reduce((total, name) => total + numbers[name].count, 0),
     rate: names.reduce((total, name) => total + numbers[name].rate, 0),

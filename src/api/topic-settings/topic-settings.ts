@@ -8,10 +8,10 @@ import type { topicSettingEndpoints } from './endpoints.ts'
 
 type Known = typeof topicSettingEndpoints
 
-export function topicSettingHandlers({ configuration }: Pick<ApiContext, 'configuration'>): Handlers<Known> {
+export function createTopicSettingHandlers({ configuration }: Pick<ApiContext, 'configuration'>): Handlers<Known> {
   const writer = new SettingWriter(configuration)
-  const rewrites = (): ReplyOf<Known['get_topic_rewrite']> => [...(configuration.config.core.topicRewrites ?? [])]
-  const subscriptions = (): ReplyOf<Known['get_auto_subscribe']> =>
+  const listRewrites = (): ReplyOf<Known['get_topic_rewrite']> => [...(configuration.config.core.topicRewrites ?? [])]
+  const listSubscriptions = (): ReplyOf<Known['get_auto_subscribe']> =>
     configuration.config.autoSubscriptions.map(({ topic, qos, options }) => ({
       topic,
       qos,
@@ -20,15 +20,15 @@ export function topicSettingHandlers({ configuration }: Pick<ApiContext, 'config
       nl: options.noLocal ? 1 : 0,
     }))
   return {
-    get_topic_rewrite: rewrites,
+    get_topic_rewrite: listRewrites,
     change_topic_rewrite: async ({ body: rewrite, caller }) => {
       const problem = await writer.change({ rewrite }, caller)
-      return problem === undefined ? rewrites() : refuseChange(problem)
+      return problem === undefined ? listRewrites() : refuseChange(problem)
     },
-    get_auto_subscribe: subscriptions,
+    get_auto_subscribe: listSubscriptions,
     change_auto_subscribe: async ({ body: topics, caller }) => {
       const problem = await writer.change({ auto_subscribe: { topics } }, caller)
-      return problem === undefined ? subscriptions() : refuseChange(problem)
+      return problem === undefined ? listSubscriptions() : refuseChange(problem)
     },
   }
 }

@@ -14,7 +14,7 @@ const defaultDurationSeconds = 600
 const msPerSecond = 1_000
 const dayMs = 86_400_000
 
-export function traceHandlers({
+export function createTraceHandlers({
   observation,
   names,
 }: Pick<ApiContext, 'observation' | 'names'>): Handlers<typeof traceEndpoints> {
@@ -38,7 +38,7 @@ export function traceHandlers({
       if (value === undefined) return refuse('missingParameter', `${type} is missing: a trace by ${type} needs it`)
       if (type === 'topic' && parseTopicFilter(value) === undefined)
         return refuse('invalidTopic', `'${value}' is not a topic filter`)
-      const durationMs = durationOf(body)
+      const durationMs = parseDuration(body)
       if (durationMs === undefined)
         return refuse(
           'invalidParameter',
@@ -54,9 +54,11 @@ export function traceHandlers({
       await traces.removeAll()
       return { code: 0 }
     },
-    delete_trace: async ({ params }) => ((await traces.remove(params.name)) ? { code: 0 } : unknown(params.name)),
-    stop_trace: async ({ params }) => ((await traces.stop(params.name)) ? { code: 0 } : unknown(params.name)),
-    download_trace: async ({ params }) => (await traces.read(params.name)) ?? unknown(params.name),
+    delete_trace: async ({ params }) =>
+      (await traces.remove(params.name)) ? { code: 0 } : refuseUnknownTrace(params.name),
+    stop_trace: async ({ params }) =>
+      (await traces.stop(params.name)) ? { code: 0 } : refuseUnknownTrace(params.name),
+    download_trace: async ({ params }) => (await traces.read(params.name)) ?? refuseUnknownTrace(params.name),
   }
 }
 
@@ -73,13 +75,13 @@ class OwnTraces {
   }
 
   list(): readonly TraceRecord[] {
-    return this.#own().map((trace) => ({ ...trace, name: trace.name.slice(this.#prefix.length) }))
+    return this.#listOwn().map((trace) => ({ ...trace, name: trace.name.slice(this.#prefix.length) }))
   }
 
   async create(trace: NewTrace): Promise<'taken' | 'too-many' | undefined> {
     const { namespace } = this.#names
     if (namespace === undefined) return this.#traces.create(trace)
-    if (!this.#isOwn(trace.name) && this.#own().length >= maxTracesPerNamespace) return 'too-many'
+    if (!this.#isOwn(trace.name) && this.#listOwn().length >= maxTracesPerNamespace) return 'too-many'
     return this.#traces.create({ ...trace, namespace, name: `${this.#prefix}${trace.name}` })
   }
 
@@ -92,21 +94,21 @@ class OwnTraces {
   }
 
   async removeAll(): Promise<void> {
-    for (const { name } of this.#own()) await this.#traces.remove(name)
+    for (const { name } of this.#listOwn()) await this.#traces.remove(name)
   }
 
   /** In a namespace, the names in the file are those of its requests. */
   async read(name: string): Promise<string | undefined> {
     const text = this.#isOwn(name) ? await this.#traces.read(`${this.#prefix}${name}`) : undefined
     if (this.#names.namespace === undefined) return text
-    const sessions = `"${JSON.stringify(this.#names.session('')).slice(1, -1)}`
+    const sessions = `"${JSON.stringify(this.#names.toSessionName('')).slice(1, -1)}`
     return text
       ?.replaceAll(sessions, '"')
       .replaceAll(`"${this.#names.mount('')}`, '"')
       .replaceAll(`"${this.#prefix}`, '"')
   }
 
-  #own(): readonly TraceRecord[] {
+  #listOwn(): readonly TraceRecord[] {
     const { namespace } = this.#names
     const all = this.#traces.list()
     if (namespace === undefined) return all
@@ -114,17 +116,17 @@ class OwnTraces {
   }
 
   #isOwn(name: string): boolean {
-    return this.#own().some((trace) => trace.name === `${this.#prefix}${name}`)
+    return this.#listOwn().some((trace) => trace.name === `${this.#prefix}${name}`)
   }
 }
 
 /** In ms; undefined: invalid. */
-function durationOf({ duration, end_at: endAt }: { duration?: number; end_at?: string }): number | undefined {
+function parseDuration({ duration, end_at: endAt }: { duration?: number; end_at?: string }): number | undefined {
   if (endAt === undefined) return (duration ?? defaultDurationSeconds) * msPerSecond
   const leftMs = /^\d{4}-\d\d-\d\dT/.test(endAt) ? Date.parse(endAt) - Date.now() : Number.NaN
   return duration === undefined && leftMs > 0 && leftMs <= dayMs ? leftMs : undefined
 }
 
-function unknown(name: string): ApiError {
+function refuseUnknownTrace(name: string): ApiError {
   return refuse('invalidParameter', `there is no trace '${name}'`, 404)
 }

@@ -19,7 +19,7 @@ import {
 } from '../../protocol/index.ts'
 import { connectRemote, isUnknownVersion } from './connect-packets.ts'
 import type { NegotiatedVersion, VersionNegotiation } from './version-negotiation.ts'
-import { nameIn, isNameAnnouncement } from '../rules/loop-marker.ts'
+import { findBrokerName, isNameAnnouncement } from '../rules/loop-marker.ts'
 import { disconnectPacket, type PacketLink } from '../../mqtt-client/index.ts'
 import type { BridgeSettings } from '../model/settings.ts'
 import type { BridgeEvent } from '../model/status.ts'
@@ -93,23 +93,23 @@ export class ConnectHandshake {
   close(): Step | undefined {
     const { negotiated, versions, server } = this.#dependencies
     const isRefusal = this.connack === undefined && negotiated.sendsBridgeBit
-    return isRefusal && versions.omitBit(server, false) ? retryStep() : undefined
+    return isRefusal && versions.omitBit(server, false) ? createRetryStep() : undefined
   }
 
   #handleConnack(connack: ConnackPacket): Step {
     const { negotiated, versions, server, isJoined, isCleared, link } = this.#dependencies
     if (negotiated.sendsBridgeBit && isUnknownVersion(connack, negotiated.version) && versions.omitBit(server, true))
-      return retryStep()
+      return createRetryStep()
     if (connack.reasonCode !== 0) {
       const words = reasonText(connack.reasonCode, negotiated.version, connack.properties?.reasonString)
       return { step: 'fail', why: `the remote broker refused the bridge: ${words}` }
     }
     const isAsConfigured = negotiated.versionChoice === 'as configured'
-    if (!isAsConfigured && nameIn(connack) === undefined) return this.#retryConfiguredVersion()
+    if (!isAsConfigured && findBrokerName(connack) === undefined) return this.#retryConfiguredVersion()
     if (connack.sessionPresent && (this.#cleanStart || !isJoined))
       return { step: 'protocol-error', text: 'session present, although CONNECT requested a new session' }
     if (!isAsConfigured) versions.recordUpgrade(server)
-    else if (versions.recordAccepted(server)) return retryStep(negotiated.version)
+    else if (versions.recordAccepted(server)) return createRetryStep(negotiated.version)
     if (negotiated.lacksBit) this.#warnOfEchoes()
     if (!negotiated.sendsBridgeBit || isCleared) return this.#accept(connack, undefined)
     this.connack = connack
@@ -127,13 +127,14 @@ export class ConnectHandshake {
     if (!isNameAnnouncement(packet)) return this.#accept(connack, packet)
     const { negotiated, versions, server } = this.#dependencies
     if (!versions.recordGodwit(server)) return this.#accept(connack, undefined)
-    this.#notice(`the remote broker is a Godwit: MQTT 5.0 is used with ${server}`)
-    return retryStep(negotiated.version)
+    this.#emitNotice(`the remote broker is a Godwit: MQTT 5.0 is used with ${server}`)
+    return createRetryStep(negotiated.version)
   }
 
   #accept(connack: ConnackPacket, earlyPacket: Packet | undefined): Step {
     const { negotiated, settings } = this.#dependencies
-    if (this.#clears) return { ...retryStep(negotiated.version), isCleared: true, pauseMs: settings.connectPauseMs }
+    if (this.#clears)
+      return { ...createRetryStep(negotiated.version), isCleared: true, pauseMs: settings.connectPauseMs }
     return { step: 'join', connack, earlyPacket }
   }
 
@@ -148,8 +149,10 @@ export class ConnectHandshake {
       }
     }
     versions.recordFailure(server, true)
-    this.#notice(`the remote broker is not a Godwit any more: the configured version of MQTT is used with ${server}`)
-    return retryStep(5)
+    this.#emitNotice(
+      `the remote broker is not a Godwit any more: the configured version of MQTT is used with ${server}`,
+    )
+    return createRetryStep(5)
   }
 
   #warnOfEchoes(): void {
@@ -161,13 +164,13 @@ export class ConnectHandshake {
     this.#dependencies.emit({ event: 'warning', text })
   }
 
-  #notice(text: string): void {
+  #emitNotice(text: string): void {
     this.#dependencies.emit({ event: 'notice', text })
   }
 }
 
 /** `version`: of the DISCONNECT packet. */
-function retryStep(version?: ProtocolVersion): Extract<Step, { step: 'reconnect' }> {
+function createRetryStep(version?: ProtocolVersion): Extract<Step, { step: 'reconnect' }> {
   return {
     step: 'reconnect',
     disconnect: version === undefined ? undefined : disconnectPacket(version, {}),

@@ -44,12 +44,15 @@ export function connectRemote(
     username,
     password,
     will,
-    properties: version === 5 ? propertiesOf(settings, broker) : undefined,
+    properties: version === 5 ? toConnectProperties(settings, broker) : undefined,
     isBridge: version !== 5 && how.sendsBridgeBit,
   })
 }
 
-function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: LocalBroker): ConnectPacket['properties'] {
+function toConnectProperties(
+  settings: BridgeSettings,
+  { limits, receiveMaximum }: LocalBroker,
+): ConnectPacket['properties'] {
   const { maximumPacketBytes = Infinity, topicAliasMaximum, sessionExpirySeconds, maxUnacknowledged } = settings
   return {
     sessionExpiryIntervalSeconds: sessionExpirySeconds,

@@ -3,15 +3,15 @@
 
 import type { Packet, ProtocolError } from '../../protocol/index.ts'
 import { connectLocal } from './connect-packets.ts'
-import { localDisconnectReason, localRefusal } from './refusal-text.ts'
+import { describeLocalDisconnect, describeLocalRefusal } from './refusal-text.ts'
 import { disconnectPacket, type LinkCallbacks, type PacketLink } from '../../mqtt-client/index.ts'
 import type { BridgeSettings } from '../model/settings.ts'
 
 export interface LocalSetupDependencies {
   /** Opens a connection to the own broker for this owner. */
-  linkTo(owner: LinkCallbacks): PacketLink
+  openLink(owner: LinkCallbacks): PacketLink
   /** Called when the local broker has acknowledged all packets. */
-  done(): void
+  onDone(): void
   fail(why: string): void
   /** Undefined: no warning. */
   warnIf(text: string | undefined): void
@@ -24,7 +24,7 @@ export class LocalSetup implements LinkCallbacks {
 
   constructor(dependencies: LocalSetupDependencies) {
     this.#dependencies = dependencies
-    this.#link = dependencies.linkTo(this)
+    this.#link = dependencies.openLink(this)
   }
 
   /** Starts the setup. `sendPackets` returns the number of expected acknowledgements. `isSessionNew`: the session starts empty. */
@@ -44,16 +44,16 @@ export class LocalSetup implements LinkCallbacks {
   handlePacket(_link: PacketLink, packet: Packet): void {
     switch (packet.type) {
       case 'connack': {
-        const refusal = localRefusal(packet)
+        const refusal = describeLocalRefusal(packet)
         return refusal === undefined ? this.#endIfDone() : this.#dependencies.fail(refusal)
       }
       case 'suback':
       case 'unsuback':
-        this.#dependencies.warnIf(localRefusal(packet))
+        this.#dependencies.warnIf(describeLocalRefusal(packet))
         this.#pendingAcks--
         return this.#endIfDone()
       case 'disconnect':
-        return this.#dependencies.fail(localDisconnectReason(packet))
+        return this.#dependencies.fail(describeLocalDisconnect(packet))
       default:
     }
   }
@@ -69,6 +69,6 @@ export class LocalSetup implements LinkCallbacks {
   #endIfDone(): void {
     if (this.#pendingAcks > 0) return
     this.#link.end(disconnectPacket(5, {}))
-    this.#dependencies.done()
+    this.#dependencies.onDone()
   }
 }

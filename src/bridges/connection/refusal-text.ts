@@ -10,24 +10,27 @@ import {
 } from '../../protocol/index.ts'
 
 /** Returns why the own broker refuses a request of the bridge, as a sentence; undefined if it does not. */
-export function localRefusal(packet: ConnackPacket | SubackPacket | UnsubackPacket): string | undefined {
-  if (packet.type !== 'connack') return refusedSubscription('this broker', packet)
+export function describeLocalRefusal(packet: ConnackPacket | SubackPacket | UnsubackPacket): string | undefined {
+  if (packet.type !== 'connack') return describeRefusedSubscription('this broker', packet)
   const { reasonCode, properties } = packet
   if (reasonCode === reasonCodes.success) return undefined
   return `this broker does not let the bridge in: ${reasonText(reasonCode, 5, properties?.reasonString)}`
 }
 
 /** Does the same for the remote broker's response to subscriptions. */
-export function remoteRefusal(packet: SubackPacket | UnsubackPacket): string | undefined {
-  return refusedSubscription('the remote broker', packet)
+export function describeRemoteRefusal(packet: SubackPacket | UnsubackPacket): string | undefined {
+  return describeRefusedSubscription('the remote broker', packet)
 }
 
-function refusedSubscription(who: string, { reasonCodes: codes }: SubackPacket | UnsubackPacket): string | undefined {
+function describeRefusedSubscription(
+  who: string,
+  { reasonCodes: codes }: SubackPacket | UnsubackPacket,
+): string | undefined {
   const refused = codes.find((code) => code >= reasonCodes.unspecifiedError)
   return refused === undefined ? undefined : `${who} refused a subscription of the bridge: ${reasonText(refused, 5)}`
 }
 
 /** Returns why the own broker ends the connection. */
-export function localDisconnectReason({ reasonCode }: DisconnectPacket): string {
+export function describeLocalDisconnect({ reasonCode }: DisconnectPacket): string {
   return `this broker ended the connection: ${reasonText(reasonCode, 5)}`
 }

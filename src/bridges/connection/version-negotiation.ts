@@ -17,7 +17,7 @@
 //     '---closed as well-----------'--------------------------'---accepted: the cause was another
 
 import type { ProtocolVersion } from '../../protocol/index.ts'
-import { sendsBridgeBit, type BridgeSettings } from '../model/settings.ts'
+import { shouldSendBridgeBit, type BridgeSettings } from '../model/settings.ts'
 
 /** The version for a server, and whether CONNECT has the bridge bit. */
 export interface NegotiatedVersion {
@@ -45,10 +45,10 @@ const maxFailedTries = 5
 export class VersionNegotiation {
   readonly #servers = new Map<string, ServerVersionState>()
 
-  with(server: string, settings: BridgeSettings): NegotiatedVersion {
-    const { versionChoice, bit } = this.#of(server)
+  negotiate(server: string, settings: BridgeSettings): NegotiatedVersion {
+    const { versionChoice, bit } = this.#ensureState(server)
     const isAsConfigured = versionChoice === 'as configured'
-    const isForBridges = isAsConfigured && sendsBridgeBit(settings)
+    const isForBridges = isAsConfigured && shouldSendBridgeBit(settings)
     const isSent = bit === 'sent' || bit === 'sent again'
     return {
       version: isAsConfigured ? settings.version : 5,
@@ -60,7 +60,7 @@ export class VersionNegotiation {
 
   /** Records that the broker is Godwit. Returns true if the bridge must try 5.0. */
   recordGodwit(server: string): boolean {
-    const state = this.#of(server)
+    const state = this.#ensureState(server)
     if (state.failedTries >= maxFailedTries) return false
     state.versionChoice = 'tries 5.0'
     return true
@@ -68,14 +68,14 @@ export class VersionNegotiation {
 
   /** Records that the broker is Godwit and has accepted 5.0 instead of the configured version. */
   recordUpgrade(server: string): void {
-    const state = this.#of(server)
+    const state = this.#ensureState(server)
     state.versionChoice = '5.0'
     state.failedTries = 0
   }
 
   /** The remote broker does not accept the bit, or seems not to; `isExplicit`: it reported that. Returns true if the next attempt must be without the bit. */
   omitBit(server: string, isExplicit: boolean): boolean {
-    const state = this.#of(server)
+    const state = this.#ensureState(server)
     if (state.bit !== 'sent' && state.bit !== 'sent again') return false
     state.bit = isExplicit || state.bit === 'sent again' ? 'omitted' : 'omitted once'
     return true
@@ -83,7 +83,7 @@ export class VersionNegotiation {
 
   /** Records that the broker accepts the configured version. Returns true if the bridge must try again with the bit. */
   recordAccepted(server: string): boolean {
-    const state = this.#of(server)
+    const state = this.#ensureState(server)
     if (state.bit === 'sent again') state.bit = 'sent'
     if (state.bit !== 'omitted once') return false
     state.bit = 'sent again'
@@ -92,7 +92,7 @@ export class VersionNegotiation {
 
   /** Returns true if the missing bridge bit was not reported yet. */
   isFirstWarning(server: string): boolean {
-    const state = this.#of(server)
+    const state = this.#ensureState(server)
     const isFirstWarning = !state.isWarnedOf
     state.isWarnedOf = true
     return isFirstWarning
@@ -100,7 +100,7 @@ export class VersionNegotiation {
 
   /** An attempt or a connection failed. `wasThere`: it received CONNECT and did not accept the bridge. */
   recordFailure(server: string, wasThere: boolean): void {
-    const state = this.#of(server)
+    const state = this.#ensureState(server)
     if (state.bit !== 'omitted') state.bit = 'sent'
     if (!wasThere) return
     if (state.versionChoice === 'tries 5.0') state.failedTries++
@@ -109,13 +109,13 @@ export class VersionNegotiation {
 
   /** A connection was stable: what it refused before may be tried again. */
   recordStable(server: string): void {
-    const state = this.#of(server)
+    const state = this.#ensureState(server)
     state.failedTries = 0
     state.bit = 'sent'
     state.isWarnedOf = false
   }
 
-  #of(server: string): ServerVersionState {
+  #ensureState(server: string): ServerVersionState {
     const known = this.#servers.get(server)
     if (known !== undefined) return known
     const state: ServerVersionState = { versionChoice: 'as configured', failedTries: 0, bit: 'sent', isWarnedOf: false }

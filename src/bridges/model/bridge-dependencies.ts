@@ -43,7 +43,7 @@ export interface LocalSessionStatus {
 type SpoolStatus = Pick<BridgeStatus, 'spooled' | 'oldestAtMs' | 'spoolDropped' | 'spoolDrops'>
 
 /** In the form of the status. */
-export function spoolOf({ spooled, oldestAtMs, dropped, drops }: LocalSessionStatus): SpoolStatus {
+export function toSpoolStatus({ spooled, oldestAtMs, dropped, drops }: LocalSessionStatus): SpoolStatus {
   return { spooled, oldestAtMs, spoolDropped: dropped, spoolDrops: Object.fromEntries(drops) }
 }
 
@@ -59,7 +59,7 @@ export interface LocalSubscription {
 export interface LocalBroker {
   /** Opens a connection to the bridge's session; the other end is a client of the shard. */
   open(): ByteStream
-  sessionStatus(): LocalSessionStatus
+  readSessionStatus(): LocalSessionStatus
   /** Limits of messages of the remote broker, as for clients. */
   readonly limits: PacketLimits
   /** Maximum unacknowledged messages of one client. */

@@ -20,7 +20,7 @@ import {
   type UserProperties,
   type Will,
 } from '../../protocol/index.ts'
-import { problemOfForward, problemOfSubscription, type ForwardRule, type SubscriptionRule } from '../rules/rules.ts'
+import { findForwardProblem, findSubscriptionProblem, type ForwardRule, type SubscriptionRule } from '../rules/rules.ts'
 
 const { entries } = mqttBridge
 const { entries: connectEntries } = entries.conn_properties
@@ -100,16 +100,17 @@ const neverExpires = 0xffffffff
 type Rule = MqttBridgeConfig['forwards'][number]
 
 /** A problem is a sentence with its key. */
-export function bridgeSettings(
+export function toBridgeSettings(
   name: string,
   config: MqttBridgeConfig,
   facts: BridgeFacts,
 ): { readonly settings: BridgeSettings } | { readonly problem: string } {
-  const forwards = config.forwards.map(forwardOf)
-  const subscriptions = config.subscription.map(subscriptionOf)
+  const forwards = config.forwards.map(toForwardRule)
+  const subscriptions = config.subscription.map(toSubscriptionRule)
   const { isOfAws = false, key = `bridges.mqtt.${name}` } = facts
   const problem =
-    problemOf(config, forwards, subscriptions) ?? (isOfAws ? wildcardIn(forwards, subscriptions) : undefined)
+    findConfigProblem(config, forwards, subscriptions) ??
+    (isOfAws ? findWildcardProblem(forwards, subscriptions) : undefined)
   if (problem !== undefined) return { problem: `${key}.${problem}` }
   const { conn_properties: properties, sub_properties: subscribing } = config
   const expiry = properties.session_expiry_interval
@@ -118,9 +119,9 @@ export function bridgeSettings(
       ...readSettingFields(entries, config),
       ...readSettingFields(connectEntries, properties),
       name,
-      servers: serversOf(config),
+      servers: listServers(config),
       version: Number(config.proto_ver) as ProtocolVersion,
-      clientId: clientIdOf(name, config, facts),
+      clientId: createClientId(name, config, facts),
       username: config.username === '' ? undefined : config.username,
       password: config.password === undefined || config.password === '' ? undefined : Buffer.from(config.password),
       keepAliveSeconds: Math.min(65_535, Math.ceil(config.keepalive / msPerSecond)),
@@ -130,17 +131,17 @@ export function bridgeSettings(
       requestProblemInformation: isOn(properties, 'request_problem'),
       requestResponseInformation: isOn(properties, 'request_response'),
       connectUserProperties: [...properties.user_property],
-      will: willOf(config),
+      will: toWill(config),
       subscriptionIdentifier: subscribing.identifier,
       subscribeUserProperties: [...subscribing.user_property],
       unsubscribeUserProperties: [...config.unsub_properties.user_property],
       forwards,
       subscriptions,
       ...(isOfAws ? limitsOfAws : limitsOfOtherBrokers),
-      spool: spoolOf(config, facts),
-      ackTimeout: ackTimeoutOf(config),
+      spool: toSpoolLimits(config, facts),
+      ackTimeout: toAckTimeout(config),
       backoffMaxMs: config.backoff_max === 0 ? defaultBackoffMs : config.backoff_max,
-      connectTimeoutMs: connectTimeoutOf(config),
+      connectTimeoutMs: toConnectTimeoutMs(config),
       brokerId: facts.brokerId,
       link: facts.link,
     },
@@ -148,11 +149,11 @@ export function bridgeSettings(
 }
 
 /** Timeout of opening a connection in milliseconds, and again of CONNACK. */
-export function connectTimeoutOf({ cancel_timeout: timeoutMs }: Pick<MqttBridgeConfig, 'cancel_timeout'>): number {
+export function toConnectTimeoutMs({ cancel_timeout: timeoutMs }: Pick<MqttBridgeConfig, 'cancel_timeout'>): number {
   return timeoutMs === 0 ? defaultConnectMs : timeoutMs
 }
 
-function spoolOf(config: MqttBridgeConfig, { spoolMessages }: BridgeFacts): SpoolLimits {
+function toSpoolLimits(config: MqttBridgeConfig, { spoolMessages }: BridgeFacts): SpoolLimits {
   const policy = spoolPolicyOf(config, spoolMessages)
   return {
     maxMessages: config.spool_max_messages ?? spoolMessages,
@@ -162,7 +163,7 @@ function spoolOf(config: MqttBridgeConfig, { spoolMessages }: BridgeFacts): Spoo
 }
 
 /** 0 has the same effect as an absent setting. */
-function ackTimeoutOf({ resend_wait: wait = 0, resend_interval: interval = 0 }: MqttBridgeConfig) {
+function toAckTimeout({ resend_wait: wait = 0, resend_interval: interval = 0 }: MqttBridgeConfig) {
   if (wait === 0 && interval === 0) return undefined
   return {
     waitMs: wait === 0 ? defaultResendWaitMs : wait,
@@ -171,14 +172,14 @@ function ackTimeoutOf({ resend_wait: wait = 0, resend_interval: interval = 0 }: 
 }
 
 /** Client IDs of MQTT 3.1 have at most 23 characters: a longer one is replaced by its hash. */
-function clientIdOf(name: string, { clientid, proto_ver }: MqttBridgeConfig, { brokerId }: BridgeFacts): string {
+function createClientId(name: string, { clientid, proto_ver }: MqttBridgeConfig, { brokerId }: BridgeFacts): string {
   if (clientid !== undefined && clientid !== '') return clientid
   const own = `godwit-${brokerId}-${name}`
   if (proto_ver !== '3' || own.length <= maxClientId31) return own
   return `godwit-${createHash('sha256').update(own).digest('hex')}`.slice(0, maxClientId31)
 }
 
-function problemOf(
+function findConfigProblem(
   config: MqttBridgeConfig,
   forwards: readonly ForwardRule[],
   subscriptions: readonly SubscriptionRule[],
@@ -187,11 +188,11 @@ function problemOf(
   if (forwards.length > maxForwards) return `forwards has more than ${maxForwards} items`
   if (subscriptions.length > maxSubscriptions) return `subscription has more than ${maxSubscriptions} items`
   for (const [index, rule] of forwards.entries()) {
-    const problem = problemOfForward(rule)
+    const problem = findForwardProblem(rule)
     if (problem !== undefined) return `forwards.${index}.${problem}`
   }
   for (const [index, rule] of subscriptions.entries()) {
-    const problem = problemOfSubscription(rule)
+    const problem = findSubscriptionProblem(rule)
     if (problem !== undefined) return `subscription.${index}.${problem}`
   }
   const { topic, properties } = config.will
@@ -206,7 +207,10 @@ function isNoTopic(text: string | undefined): boolean {
 }
 
 /** Topics of AWS IoT are mapped as a whole. */
-function wildcardIn(forwards: readonly ForwardRule[], subscriptions: readonly SubscriptionRule[]): string | undefined {
+function findWildcardProblem(
+  forwards: readonly ForwardRule[],
+  subscriptions: readonly SubscriptionRule[],
+): string | undefined {
   const forward = forwards.findIndex(({ remoteTopic }) => hasWildcard(remoteTopic))
   if (forward !== -1) return `forwards.${forward}.remote_topic must not contain wildcards`
   const subscription = subscriptions.findIndex(({ localTopic }) => hasWildcard(localTopic))
@@ -214,7 +218,7 @@ function wildcardIn(forwards: readonly ForwardRule[], subscriptions: readonly Su
 }
 
 /** If a bridge may use several servers, QUIC is followed by TCP to the same host. */
-function serversOf(config: MqttBridgeConfig): readonly string[] {
+function listServers(config: MqttBridgeConfig): readonly string[] {
   const { server, hybrid_bridging: isHybrid, hybrid_servers: others } = config
   const first = server ?? ''
   if (!isHybrid) return [first]
@@ -226,24 +230,24 @@ function serversOf(config: MqttBridgeConfig): readonly string[] {
   return [first, usesTls ? `tls+mqtt-tcp://${host}:${defaultTlsPort}` : `mqtt-tcp://${host}:${defaultTcpPort}`]
 }
 
-function forwardOf(rule: Rule): ForwardRule {
+function toForwardRule(rule: Rule): ForwardRule {
   return {
-    localFilter: textOf(rule, 'local_topic'),
-    remoteTopic: textOf(rule, 'remote_topic'),
-    prefix: textOf(rule, 'prefix'),
-    suffix: textOf(rule, 'suffix'),
+    localFilter: readText(rule, 'local_topic'),
+    remoteTopic: readText(rule, 'remote_topic'),
+    prefix: readText(rule, 'prefix'),
+    suffix: readText(rule, 'suffix'),
     qos: rule.has('qos') ? (Number(rule.get('qos')) as QoS) : undefined,
     retain: rule.has('retain') ? rule.get('retain') === true : undefined,
   }
 }
 
-function subscriptionOf(rule: Rule): SubscriptionRule {
+function toSubscriptionRule(rule: Rule): SubscriptionRule {
   const asPublished = rule.get('retain_as_published')
   return {
-    remoteFilter: textOf(rule, 'remote_topic'),
-    localTopic: textOf(rule, 'local_topic'),
-    prefix: textOf(rule, 'prefix'),
-    suffix: textOf(rule, 'suffix'),
+    remoteFilter: readText(rule, 'remote_topic'),
+    localTopic: readText(rule, 'local_topic'),
+    prefix: readText(rule, 'prefix'),
+    suffix: readText(rule, 'suffix'),
     qos: Number(rule.get('qos') ?? 0) as QoS,
     retain: rule.has('retain') ? rule.get('retain') === true : undefined,
     retainAsPublished: asPublished === undefined || asPublished === 'true' || asPublished === '1',
@@ -251,7 +255,7 @@ function subscriptionOf(rule: Rule): SubscriptionRule {
   }
 }
 
-function textOf(rule: Rule, field: string): string {
+function readText(rule: Rule, field: string): string {
   const text = rule.get(field)
   return typeof text === 'string' ? text : ''
 }
@@ -262,7 +266,7 @@ function isOn(properties: MqttBridgeConfig['conn_properties'], what: 'request_pr
   return word === '1' || word === 'true'
 }
 
-function willOf({ will, proto_ver: version }: MqttBridgeConfig): Will | undefined {
+function toWill({ will, proto_ver: version }: MqttBridgeConfig): Will | undefined {
   const topic = parseTopicName(will.topic ?? '')
   if (topic === undefined) return undefined
   const { properties } = will
@@ -271,11 +275,11 @@ function willOf({ will, proto_ver: version }: MqttBridgeConfig): Will | undefine
     payload: Buffer.from(will.payload),
     qos: Number(will.qos) as QoS,
     retain: will.retain,
-    properties: version === '5' ? willPropertiesOf(properties) : undefined,
+    properties: version === '5' ? toWillProperties(properties) : undefined,
   }
 }
 
-function willPropertiesOf(given: MqttBridgeConfig['will']['properties']): Will['properties'] {
+function toWillProperties(given: MqttBridgeConfig['will']['properties']): Will['properties'] {
   return {
     ...(given.payload_format_indicator === '1' ? { payloadFormatIndicator: 1 as const } : {}),
     ...(given.message_expiry_interval > 0 ? { messageExpiryIntervalSeconds: given.message_expiry_interval } : {}),
@@ -291,20 +295,20 @@ function willPropertiesOf(given: MqttBridgeConfig['will']['properties']): Will['
 
 /** Returns whether only the rules differ. */
 export function isSameConnection(before: BridgeSettings, after: BridgeSettings): boolean {
-  return withoutRules(before) === withoutRules(after)
+  return omitRules(before) === omitRules(after)
 }
 
-function withoutRules(settings: BridgeSettings): string {
+function omitRules(settings: BridgeSettings): string {
   const noRules = { forwards: [], subscriptions: [], isTransparent: false, unsubscribeUserProperties: [] }
   return JSON.stringify({ ...settings, ...noRules })
 }
 
 export function hasSameRules(before: BridgeSettings, after: BridgeSettings): boolean {
-  const rulesOf = (settings: BridgeSettings): string => {
+  const serializeRules = (settings: BridgeSettings): string => {
     const { forwards, subscriptions, isTransparent, unsubscribeUserProperties } = settings
     return JSON.stringify([forwards, subscriptions, isTransparent, unsubscribeUserProperties])
   }
-  return rulesOf(before) === rulesOf(after)
+  return serializeRules(before) === serializeRules(after)
 }
 
 /**
@@ -312,6 +316,6 @@ export function hasSameRules(before: BridgeSettings, after: BridgeSettings): boo
  * messages, and gets the name of a remote Godwit broker. If a broker does not accept the bit, the bridge connects again
  * without it: see `version-negotiation.ts`.
  */
-export function sendsBridgeBit({ version, noLocalBefore5 }: BridgeSettings): boolean {
+export function shouldSendBridgeBit({ version, noLocalBefore5 }: BridgeSettings): boolean {
   return version !== 5 && noLocalBefore5
 }

@@ -88,7 +88,7 @@ export type BridgeEvent =
   /** A harmless difference from the configuration. */
   | { readonly event: 'notice'; readonly text: string }
 
-export function newBridgeCounters(): BridgeCounters {
+export function createBridgeCounters(): BridgeCounters {
   return {
     sent: 0,
     sentAgain: 0,

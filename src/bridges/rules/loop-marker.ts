@@ -39,7 +39,7 @@ export class LoopMarker {
   }
 
   canForward(properties: PublishProperties | undefined): boolean {
-    const marks = markersOf(properties)
+    const marks = listMarkers(properties)
     if (marks === undefined) return true
     if (this.#remoteId !== undefined && marks.includes(this.#remoteId)) return false
     const own = marks.indexOf(this.#brokerId)
@@ -47,7 +47,7 @@ export class LoopMarker {
   }
 
   canReceive(properties: PublishProperties | undefined): boolean {
-    const marks = markersOf(properties)
+    const marks = listMarkers(properties)
     return marks === undefined || (marks.length < maxMarkers && !marks.includes(this.#brokerId))
   }
 
@@ -55,7 +55,7 @@ export class LoopMarker {
   markReceived(properties: PublishProperties | undefined): MessageProperties {
     if (properties === undefined) return this.#bothMarkers
     const remoteId = this.#remoteId
-    if (remoteId === undefined || markersOf(properties)?.includes(remoteId) === true)
+    if (remoteId === undefined || listMarkers(properties)?.includes(remoteId) === true)
       return this.markForwarded(properties)
     const userProperties = [...(properties.userProperties ?? []), [markName, remoteId] as const]
     return this.markForwarded({ ...properties, userProperties })
@@ -66,14 +66,14 @@ export class LoopMarker {
     if (properties === undefined) return this.#markerOnly
     // Aliases and subscription identifiers belong to one connection.
     const { topicAlias: _alias, subscriptionIdentifiers: _identifiers, ...own } = properties
-    if (markersOf(properties)?.at(-1) === this.#brokerId) return own
+    if (listMarkers(properties)?.at(-1) === this.#brokerId) return own
     return { ...own, userProperties: [...(own.userProperties ?? []), ...this.#marker] }
   }
 }
 
 /** Returns the name of the remote broker; undefined if it has none or an invalid one. */
-export function nameIn({ properties }: ConnackPacket): string | undefined {
-  const name = markersOf(properties)?.at(-1)
+export function findBrokerName({ properties }: ConnackPacket): string | undefined {
+  const name = listMarkers(properties)?.at(-1)
   return name !== undefined && isBrokerName(name) ? name : undefined
 }
 
@@ -85,7 +85,7 @@ export function isNameAnnouncement(packet: Packet): boolean {
 }
 
 /** In the order in which they were added; undefined: none. */
-function markersOf(properties: { readonly userProperties?: UserProperties } | undefined): string[] | undefined {
+function listMarkers(properties: { readonly userProperties?: UserProperties } | undefined): string[] | undefined {
   const given = properties?.userProperties
   if (given === undefined) return undefined
   const marks = given.filter(([name]) => name === markName).map(([, value]) => value)

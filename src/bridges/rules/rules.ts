@@ -30,26 +30,29 @@ export interface SubscriptionRule {
   readonly retainHandling: RetainHandling
 }
 
-export function mappingOfForward(rule: ForwardRule): Mapping {
+export function toForwardMapping(rule: ForwardRule): Mapping {
   const { localFilter, remoteTopic, prefix, suffix } = rule
   return { filter: localFilter, target: remoteTopic, prefix, suffix }
 }
 
-export function mappingOfSubscription(rule: SubscriptionRule): Mapping {
+export function toSubscriptionMapping(rule: SubscriptionRule): Mapping {
   const { remoteFilter, localTopic, prefix, suffix } = rule
   return { filter: remoteFilter, target: localTopic, prefix, suffix }
 }
 
 /** A sentence that starts with the key; undefined: the rule is valid. */
-export function problemOfForward(rule: ForwardRule): string | undefined {
-  return problemOf(mappingOfForward(rule), { filter: 'local_topic', target: 'remote_topic' })
+export function findForwardProblem(rule: ForwardRule): string | undefined {
+  return findMappingProblem(toForwardMapping(rule), { filter: 'local_topic', target: 'remote_topic' })
 }
 
-export function problemOfSubscription(rule: SubscriptionRule): string | undefined {
-  return problemOf(mappingOfSubscription(rule), { filter: 'remote_topic', target: 'local_topic' })
+export function findSubscriptionProblem(rule: SubscriptionRule): string | undefined {
+  return findMappingProblem(toSubscriptionMapping(rule), { filter: 'remote_topic', target: 'local_topic' })
 }
 
-function problemOf(mapping: Mapping, names: { readonly filter: string; readonly target: string }): string | undefined {
+function findMappingProblem(
+  mapping: Mapping,
+  names: { readonly filter: string; readonly target: string },
+): string | undefined {
   const { filter, target } = mapping
   if (parseTopicFilter(filter) === undefined) return `${names.filter} is not a topic filter`
   for (const special of [...filterPrefixes, '$SYS/']) {
@@ -59,12 +62,12 @@ function problemOf(mapping: Mapping, names: { readonly filter: string; readonly 
   if (hasWildcard(mapping.suffix)) return 'suffix must not contain wildcards'
   if (target === '') return undefined
   if (parseTopicFilter(target) === undefined) return `${names.target} is not a topic or a topic filter`
-  const missing = ['+', '#'].find((wildcard) => countOf(target, wildcard) > countOf(filter, wildcard))
+  const missing = ['+', '#'].find((wildcard) => countWildcards(target, wildcard) > countWildcards(filter, wildcard))
   if (missing !== undefined)
     return `${names.target} has more ${missing} than ${names.filter}: use each wildcard of ${names.target} also in ${names.filter}`
   return undefined
 }
 
-function countOf(filter: string, wildcard: string): number {
+function countWildcards(filter: string, wildcard: string): number {
   return filter.split('/').filter((level) => level === wildcard).length
 }

@@ -6,7 +6,7 @@
 // The first `+` of the target is replaced by what the first `+` of the filter matched, and so on; `#` likewise. A target without wildcards
 // is the same for all topics; an empty one keeps the topic. Prefix and suffix are added last.
 
-import { countLevels, levelsMatch, parseTopicName, type TopicName } from '../../protocol/index.ts'
+import { countLevels, matchesLevels, parseTopicName, type TopicName } from '../../protocol/index.ts'
 
 export interface Mapping {
   readonly filter: string
@@ -31,18 +31,18 @@ export class TopicMapping {
   }
 
   matches(topic: string): boolean {
-    return levelsMatch(this.#filter, topic)
+    return matchesLevels(this.#filter, topic)
   }
 
   /** For a topic that matches; undefined if the result is not a valid topic. */
   map(topic: string, maxTopicLevels: number): TopicName | undefined {
-    const inner = this.#target === undefined ? topic : this.#replaced(this.#target, topic.split('/'))
+    const inner = this.#target === undefined ? topic : this.#replaceWildcards(this.#target, topic.split('/'))
     const name = inner === undefined ? undefined : parseTopicName(this.#prefix + inner + this.#suffix)
     return name === undefined || countLevels(name) > maxTopicLevels ? undefined : name
   }
 
   /** Undefined if the result is empty. */
-  #replaced(target: readonly string[], given: readonly string[]): string | undefined {
+  #replaceWildcards(target: readonly string[], given: readonly string[]): string | undefined {
     const single: string[] = []
     let rest: readonly string[] = []
     for (const [index, level] of this.#filter.entries()) {

@@ -2,7 +2,7 @@
 
 import { brokerNameTopic } from '../../core/index.ts'
 import type { QoS, Topic, TopicFilter, TopicRoute, TopicTable } from '../../protocol/index.ts'
-import { mappingOfForward, mappingOfSubscription, type ForwardRule, type SubscriptionRule } from './rules.ts'
+import { toForwardMapping, toSubscriptionMapping, type ForwardRule, type SubscriptionRule } from './rules.ts'
 import { TopicMapping } from './topic-mapping.ts'
 
 /** One message on the other side. */
@@ -72,7 +72,7 @@ export class TopicRules {
   }
 
   /** In the order of the rules. `topic` is of a table that only this object uses. */
-  partsFor(topic: Topic): readonly Part[] {
+  findParts(topic: Topic): readonly Part[] {
     const known = topic.route
     const { version } = this.#open
     if (known instanceof CachedParts && known.rules === this && known.version === version) return known.parts
@@ -90,7 +90,7 @@ export class TopicRules {
     return chosen.map(({ mapping, qos, retain, isForOwnTopics, place }) => {
       const name = mapping.map(topic.name, this.#maxTopicLevels)
       const isAllowed = name !== undefined && (isForOwnTopics || !name.startsWith('$'))
-      return { topic: isAllowed ? this.#topics.named(name) : undefined, qos, retain, place }
+      return { topic: isAllowed ? this.#topics.internName(name) : undefined, qos, retain, place }
     })
   }
 }
@@ -98,9 +98,13 @@ export class TopicRules {
 type Where = { readonly topics: TopicTable; readonly maxTopicLevels: number }
 
 /** All matching rules apply. `slots`: of each rule. */
-export function forwardTopicRules(rules: readonly ForwardRule[], where: Where, slots: readonly number[]): TopicRules {
+export function createForwardTopicRules(
+  rules: readonly ForwardRule[],
+  where: Where,
+  slots: readonly number[],
+): TopicRules {
   const made = rules.map((rule, index) => {
-    const mapping = mappingOfForward(rule)
+    const mapping = toForwardMapping(rule)
     return {
       mapping: new TopicMapping(mapping),
       qos: rule.qos,
@@ -113,13 +117,13 @@ export function forwardTopicRules(rules: readonly ForwardRule[], where: Where, s
 }
 
 /** The first matching rule applies, otherwise `open`. */
-export function subscriptionTopicRules(
+export function createSubscriptionTopicRules(
   rules: readonly SubscriptionRule[],
   where: Where,
   open: OpenTopics | undefined,
 ): TopicRules {
   const made = rules.map((rule) => {
-    const mapping = mappingOfSubscription(rule)
+    const mapping = toSubscriptionMapping(rule)
     return {
       mapping: new TopicMapping(mapping),
       qos: undefined,
@@ -131,7 +135,7 @@ export function subscriptionTopicRules(
   return new TopicRules(made, { ...where, isFirstOnly: true, open })
 }
 
-function isForOwnTopics({ filter, target, prefix }: ReturnType<typeof mappingOfForward>): boolean {
+function isForOwnTopics({ filter, target, prefix }: ReturnType<typeof toForwardMapping>): boolean {
   return `${prefix}${target === '' ? filter : target}`.startsWith('$')
 }
 
@@ -142,7 +146,7 @@ export interface LocalSubscriptionRequest {
 }
 
 /** Returns the required local subscriptions. `retriesQoS0`: QoS 0 messages are queued as well. */
-export function localSubscriptions(
+export function toLocalSubscriptions(
   rules: readonly ForwardRule[],
   retriesQoS0: boolean,
 ): Map<TopicFilter, LocalSubscriptionRequest> {
@@ -150,12 +154,12 @@ export function localSubscriptions(
   for (const { localFilter, qos } of rules) {
     const filter = localFilter as TopicFilter
     const before = wanted.get(filter) ?? { qos: 0, raisesTo: 0 }
-    const raisesTo = higher(before.raisesTo, higher(qos ?? 0, retriesQoS0 ? 1 : 0))
-    wanted.set(filter, { qos: higher(before.qos, higher(qos ?? 2, raisesTo)), raisesTo })
+    const raisesTo = selectHigherQoS(before.raisesTo, selectHigherQoS(qos ?? 0, retriesQoS0 ? 1 : 0))
+    wanted.set(filter, { qos: selectHigherQoS(before.qos, selectHigherQoS(qos ?? 2, raisesTo)), raisesTo })
   }
   return wanted
 }
 
-function higher(one: QoS, other: QoS): QoS {
+function selectHigherQoS(one: QoS, other: QoS): QoS {
   return one > other ? one : other
 }

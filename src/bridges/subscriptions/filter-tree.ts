@@ -15,7 +15,7 @@ interface Branch {
 type Visit = (filter: TopicFilter) => void
 
 export class FilterTree {
-  readonly #root: Branch = newBranch()
+  readonly #root: Branch = createBranch()
   readonly #filters = new Map<TopicFilter, QoS>()
   /** Grows whenever the set of matching topics may change. */
   version = 0
@@ -39,7 +39,7 @@ export class FilterTree {
     this.version++
     let branch = this.#root
     for (const level of filter.split('/')) {
-      const next = branch.below.get(level) ?? newBranch()
+      const next = branch.below.get(level) ?? createBranch()
       branch.below.set(level, next)
       branch = next
     }
@@ -58,21 +58,21 @@ export class FilterTree {
   }
 
   /** Visits the other filters that cover `filter`. */
-  eachCovering(filter: TopicFilter, visit: Visit): void {
-    coveringBelow(this.#root, filter.split('/'), 0, except(filter, visit))
+  visitCovering(filter: TopicFilter, visit: Visit): void {
+    visitCoveringBelow(this.#root, filter.split('/'), 0, excludeFilter(filter, visit))
   }
 
   /** Visits the other filters that `filter` covers. */
-  eachCovered(filter: TopicFilter, visit: Visit): void {
-    coveredBelow(this.#root, filter.split('/'), 0, except(filter, visit))
+  visitCovered(filter: TopicFilter, visit: Visit): void {
+    visitCoveredBelow(this.#root, filter.split('/'), 0, excludeFilter(filter, visit))
   }
 }
 
-function newBranch(): Branch {
+function createBranch(): Branch {
   return { below: new Map(), filter: undefined }
 }
 
-function except(filter: TopicFilter, visit: Visit): Visit {
+function excludeFilter(filter: TopicFilter, visit: Visit): Visit {
   return (found) => {
     if (found !== filter) visit(found)
   }
@@ -97,7 +97,7 @@ function matchesBelow({ below, filter }: Branch, levels: readonly string[], at: 
   return any !== undefined && matchesBelow(any, levels, at + 1)
 }
 
-function coveringBelow({ below, filter }: Branch, levels: readonly string[], at: number, visit: Visit): void {
+function visitCoveringBelow({ below, filter }: Branch, levels: readonly string[], at: number, visit: Visit): void {
   const rest = below.get('#')?.filter
   if (rest !== undefined) visit(rest)
   if (at === levels.length) {
@@ -107,27 +107,27 @@ function coveringBelow({ below, filter }: Branch, levels: readonly string[], at:
   const level = levels[at]
   if (level === '#') return
   const any = below.get('+')
-  if (any !== undefined) coveringBelow(any, levels, at + 1, visit)
+  if (any !== undefined) visitCoveringBelow(any, levels, at + 1, visit)
   const same = level === '+' ? undefined : below.get(level)
-  if (same !== undefined) coveringBelow(same, levels, at + 1, visit)
+  if (same !== undefined) visitCoveringBelow(same, levels, at + 1, visit)
 }
 
-function coveredBelow(branch: Branch, levels: readonly string[], at: number, visit: Visit): void {
+function visitCoveredBelow(branch: Branch, levels: readonly string[], at: number, visit: Visit): void {
   const level = levels[at]
-  if (level === '#') return all(branch, visit)
+  if (level === '#') return visitAll(branch, visit)
   if (at === levels.length) {
     if (branch.filter !== undefined) visit(branch.filter)
     return
   }
   if (level === '+') {
-    for (const [found, next] of branch.below) if (found !== '#') coveredBelow(next, levels, at + 1, visit)
+    for (const [found, next] of branch.below) if (found !== '#') visitCoveredBelow(next, levels, at + 1, visit)
     return
   }
   const next = branch.below.get(level)
-  if (next !== undefined) coveredBelow(next, levels, at + 1, visit)
+  if (next !== undefined) visitCoveredBelow(next, levels, at + 1, visit)
 }
 
-function all({ below, filter }: Branch, visit: Visit): void {
+function visitAll({ below, filter }: Branch, visit: Visit): void {
   if (filter !== undefined) visit(filter)
-  for (const next of below.values()) all(next, visit)
+  for (const next of below.values()) visitAll(next, visit)
 }

@@ -56,8 +56,8 @@ export class RemoteSubscriptions {
   }
 
   /** Returns a mark for all changing filters as uncertain; undefined if it would be too long. */
-  static uncertainMark({ removed, requests }: RemoteChanges): TopicFilter | undefined {
-    return markOf([...removed, ...requests.map(({ filter }) => filter)].map((filter) => [filter, uncertain]))
+  static createUncertainMark({ removed, requests }: RemoteChanges): TopicFilter | undefined {
+    return createMark([...removed, ...requests.map(({ filter }) => filter)].map((filter) => [filter, uncertain]))
   }
 
   /** Responses are pending. */
@@ -67,15 +67,15 @@ export class RemoteSubscriptions {
 
   /** Undefined as a value: the state is uncertain. */
   get all(): Map<TopicFilter, QoS | undefined> {
-    return new Map([...this.#granted].map(([filter, options]) => [filter, qosIn(options)]))
+    return new Map([...this.#granted].map(([filter, options]) => [filter, parseQoS(options)]))
   }
 
   /** Returns the difference from the required subscriptions. */
-  missing(requests: readonly SubscriptionRequest[]): RemoteChanges {
+  planChanges(requests: readonly SubscriptionRequest[]): RemoteChanges {
     const wanted = new Set(requests.map(({ filter }) => filter))
     return {
       removed: [...this.#granted.keys()].filter((filter) => !wanted.has(filter)),
-      requests: requests.filter((request) => this.#granted.get(request.filter) !== textOf(request)),
+      requests: requests.filter((request) => this.#granted.get(request.filter) !== formatOptions(request)),
     }
   }
 
@@ -96,7 +96,7 @@ export class RemoteSubscriptions {
     else {
       for (const [index, subscription] of request.subscriptions.entries()) {
         if ((ack.reasonCodes[index] ?? firstFailure) >= firstFailure) this.#granted.delete(subscription.filter)
-        else this.#granted.set(subscription.filter, textOf(subscription))
+        else this.#granted.set(subscription.filter, formatOptions(subscription))
       }
     }
     return this.#pendingRequests.size === 0
@@ -105,29 +105,29 @@ export class RemoteSubscriptions {
   get marks(): readonly TopicFilter[] {
     const count = this.#granted.size > maxFiltersPerMark ? marksForManyFilters : 1
     const parts = Array.from({ length: count }, (): [TopicFilter, string][] => [])
-    for (const entry of this.#granted) parts[count === 1 ? 0 : hashOf(entry[0]) % count].push(entry)
-    return parts.flatMap((entries) => markOf(entries) ?? [])
+    for (const entry of this.#granted) parts[count === 1 ? 0 : computeHash(entry[0]) % count].push(entry)
+    return parts.flatMap((entries) => createMark(entries) ?? [])
   }
 }
 
-function markOf(entries: readonly (readonly [TopicFilter, string])[]): TopicFilter | undefined {
+function createMark(entries: readonly (readonly [TopicFilter, string])[]): TopicFilter | undefined {
   if (entries.length === 0) return undefined
   const text = Buffer.from(JSON.stringify(entries)).toString('base64url')
   return text.length > maxFilterCharacters ? undefined : (`${grantedPrefix}${text}` as TopicFilter)
 }
 
-function hashOf(text: string): number {
+function computeHash(text: string): number {
   let hash = 0
   for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) >>> 0
   return hash
 }
 
-function qosIn(options: string): QoS | undefined {
+function parseQoS(options: string): QoS | undefined {
   if (options === uncertain) return undefined
   return options.startsWith('2') ? 2 : options.startsWith('1') ? 1 : 0
 }
 
-function textOf({
+function formatOptions({
   qos,
   noLocal,
   retainAsPublished,

@@ -10,7 +10,7 @@ import type {
   UnsubscribePacket,
 } from '../../protocol/index.ts'
 import { spoolProperties } from '../../core/index.ts'
-import { localRefusal, remoteRefusal } from '../connection/refusal-text.ts'
+import { describeLocalRefusal, describeRemoteRefusal } from '../connection/refusal-text.ts'
 import { ForwardSlots } from '../transfer/forward-slots.ts'
 import { type RemoteChanges, RemoteSubscriptions } from './remote-subscriptions.ts'
 import type { PacketLink } from '../../mqtt-client/index.ts'
@@ -18,13 +18,13 @@ import { type ClientFilters, maxTransparentFilters, TransparentSubscriptions } f
 import type { BridgeSettings } from '../model/settings.ts'
 import {
   type LocalChanges,
-  localChanges,
-  remoteChanges,
-  connectedMark,
-  storeMark,
+  planLocalChanges,
+  planRemoteChanges,
+  createConnectedMark,
+  createMarkPacket,
   type Marks,
-  remotePackets,
-  remoteRequests,
+  createRemotePackets,
+  createRemoteRequests,
   sendLocal,
   SubscribeIds,
 } from './subscriptions.ts'
@@ -78,14 +78,14 @@ export class SubscriptionState {
 
   /** Returns whether both sessions refer to the same messages. */
   isJoinedWith(server: string, { clientId }: BridgeSettings): boolean {
-    return this.#broker.sessionStatus().subscriptions.has(connectedMark(server, clientId))
+    return this.#broker.readSessionStatus().subscriptions.has(createConnectedMark(server, clientId))
   }
 
   /** Returns the marks of a new connection. */
   begin(server: string, { clientId }: BridgeSettings, { sessionPresent, properties }: ConnackPacket): Marks {
     this.#granted = new RemoteSubscriptions(sessionPresent ? this.#keptMarks : [])
     this.#takesIdentifiers = properties?.subscriptionIdentifiersAvailable ?? true
-    return { remoteBroker: connectedMark(server, clientId), granted: this.#granted.marks }
+    return { remoteBroker: createConnectedMark(server, clientId), granted: this.#granted.marks }
   }
 
   /** Returns whether limits must be sent, also if there are none any more. */
@@ -96,16 +96,16 @@ export class SubscriptionState {
 
   /** Replaces the rules. */
   useForwards({ forwards }: BridgeSettings, isSessionNew = false): void {
-    this.slots.assign(forwards, this.#found(isSessionNew).keys())
+    this.slots.assign(forwards, this.#readSubscriptions(isSessionNew).keys())
   }
 
   /** Returns the required local changes. `marks` undefined: unchanged. `isSessionNew`: the session is empty. */
-  localChanges(settings: BridgeSettings, marks: Marks | undefined, isSessionNew = false): LocalChanges {
-    return localChanges({ subscriptions: this.#found(isSessionNew) }, settings, marks, this.slots.mark)
+  planLocalChanges(settings: BridgeSettings, marks: Marks | undefined, isSessionNew = false): LocalChanges {
+    return planLocalChanges({ subscriptions: this.#readSubscriptions(isSessionNew) }, settings, marks, this.slots.mark)
   }
 
-  #found(isSessionNew: boolean): LocalSessionStatus['subscriptions'] {
-    return isSessionNew ? new Map() : this.#broker.sessionStatus().subscriptions
+  #readSubscriptions(isSessionNew: boolean): LocalSessionStatus['subscriptions'] {
+    return isSessionNew ? new Map() : this.#broker.readSessionStatus().subscriptions
   }
 
   /** Returns the number of expected acknowledgements. */
@@ -123,8 +123,8 @@ export class SubscriptionState {
     if (settings.isTransparent) {
       this.transparent.connect(isKnown ? this.#granted.all : undefined, nowMs)
     } else {
-      const requests = remoteRequests(settings, isKnown)
-      const missing = this.#granted.missing(requests)
+      const requests = createRemoteRequests(settings, isKnown)
+      const missing = this.#granted.planChanges(requests)
       this.transparent.connect(undefined, nowMs)
       // From 5.0 on, repeated subscriptions do no harm.
       this.#sendRequests(settings.version === 5 ? { ...missing, requests } : missing)
@@ -144,12 +144,12 @@ export class SubscriptionState {
   changeRules(before: BridgeSettings, settings: BridgeSettings, nowMs: number): void {
     if (this.#connection === undefined) return
     this.#connection = { ...this.#connection, settings }
-    this.sendLocal(this.#connection.local, this.localChanges(settings, undefined))
+    this.sendLocal(this.#connection.local, this.planLocalChanges(settings, undefined))
     this.#useRules(settings, nowMs)
     if (settings.isTransparent) {
       if (!before.isTransparent) this.transparent.connect(this.#granted.all, nowMs)
-    } else if (before.isTransparent) this.#sendRequests({ removed: [], requests: remoteRequests(settings, true) })
-    else this.#sendRequests(remoteChanges(before, settings))
+    } else if (before.isTransparent) this.#sendRequests({ removed: [], requests: createRemoteRequests(settings, true) })
+    else this.#sendRequests(planRemoteChanges(before, settings))
   }
 
   /** Filters of clients have changed. */
@@ -182,7 +182,7 @@ export class SubscriptionState {
     const isAll = this.#granted.handleAck(ack)
     this.#sendTransparent()
     if (isAll && !this.#granted.isWaiting) this.#storeMarks()
-    return isNews ? remoteRefusal(ack) : undefined
+    return isNews ? describeRemoteRefusal(ack) : undefined
   }
 
   /** Handles SUBACK or UNSUBACK of the own broker. Returns a refusal as a sentence. */
@@ -190,7 +190,7 @@ export class SubscriptionState {
     const packets = this.#untilMarked.get(ack.packetId)
     this.#untilMarked.delete(ack.packetId)
     for (const packet of packets ?? []) this.#connection?.remote.send(packet)
-    const refusal = localRefusal(ack)
+    const refusal = describeLocalRefusal(ack)
     if (refusal !== undefined) this.#localRetryAtMs = nowMs + localRetryMs
     return refusal
   }
@@ -206,37 +206,37 @@ export class SubscriptionState {
     this.#localRetryAtMs = Infinity
     // While granted subscriptions are uncertain, the marks remain; they are stored with the last response.
     if (!this.#granted.isWaiting) return this.#storeMarks()
-    this.sendLocal(this.#connection.local, this.localChanges(this.#connection.settings, undefined))
+    this.sendLocal(this.#connection.local, this.planLocalChanges(this.#connection.settings, undefined))
   }
 
   #storeMarks(): void {
     if (this.#connection === undefined) return
-    this.sendLocal(this.#connection.local, this.#changesWithMarks(this.#connection))
+    this.sendLocal(this.#connection.local, this.#planChangesWithMarks(this.#connection))
     this.#uncertainMarks = 0
     this.#sendTransparent()
   }
 
-  #changesWithMarks({ server, settings }: ActiveConnection): LocalChanges {
-    const marks = { remoteBroker: connectedMark(server, settings.clientId), granted: this.#granted.marks }
-    return this.localChanges(settings, marks)
+  #planChangesWithMarks({ server, settings }: ActiveConnection): LocalChanges {
+    const marks = { remoteBroker: createConnectedMark(server, settings.clientId), granted: this.#granted.marks }
+    return this.planLocalChanges(settings, marks)
   }
 
   #useRules(settings: BridgeSettings, nowMs: number): void {
-    this.transparent.use(settings.isTransparent, remoteRequests(settings, false), nowMs)
+    this.transparent.applyRules(settings.isTransparent, createRemoteRequests(settings, false), nowMs)
   }
 
   #sendTransparent(): void {
     if (this.#connection === undefined) return
     const { local, settings } = this.#connection
     while (this.#uncertainMarks < maxUncertainMarks) {
-      const next = this.transparent.next(settings.version)
+      const next = this.transparent.takeNextChanges(settings.version)
       if (next === undefined) return
-      const packets = this.#packetsFor(next, settings)
+      const packets = this.#createPackets(next, settings)
       for (const { packetId } of packets) this.transparent.recordRequest(packetId, next)
-      const mark = RemoteSubscriptions.uncertainMark(next)
+      const mark = RemoteSubscriptions.createUncertainMark(next)
       if (mark === undefined) for (const packet of packets) this.#connection.remote.send(packet)
       else {
-        const kept = storeMark(mark, this.#ids)
+        const kept = createMarkPacket(mark, this.#ids)
         this.#untilMarked.set(kept.packetId, packets)
         this.#uncertainMarks++
         local.send(kept)
@@ -247,17 +247,17 @@ export class SubscriptionState {
   #sendRequests(changes: RemoteChanges): void {
     if (this.#connection === undefined) return
     const { remote, settings } = this.#connection
-    for (const packet of this.#packetsFor(changes, settings)) remote.send(packet)
+    for (const packet of this.#createPackets(changes, settings)) remote.send(packet)
   }
 
-  #packetsFor(changes: RemoteChanges, settings: BridgeSettings): readonly (SubscribePacket | UnsubscribePacket)[] {
+  #createPackets(changes: RemoteChanges, settings: BridgeSettings): readonly (SubscribePacket | UnsubscribePacket)[] {
     const sentSettings = this.#takesIdentifiers ? settings : { ...settings, subscriptionIdentifier: undefined }
-    const packets = remotePackets(sentSettings, changes, this.#remoteIds)
+    const packets = createRemotePackets(sentSettings, changes, this.#remoteIds)
     for (const packet of packets) this.#granted.recordRequest(packet)
     return packets
   }
 
   get #keptMarks(): readonly TopicFilter[] {
-    return RemoteSubscriptions.loadMarks(this.#broker.sessionStatus().subscriptions.keys())
+    return RemoteSubscriptions.loadMarks(this.#broker.readSessionStatus().subscriptions.keys())
   }
 }

@@ -18,7 +18,7 @@ import type {
 } from '../../protocol/index.ts'
 import { type RemoteChanges, grantedPrefix } from './remote-subscriptions.ts'
 import { lowerQoS, type PacketLink } from '../../mqtt-client/index.ts'
-import { localSubscriptions, type LocalSubscriptionRequest } from '../rules/topic-rules.ts'
+import { toLocalSubscriptions, type LocalSubscriptionRequest } from '../rules/topic-rules.ts'
 import type { SubscriptionRule } from '../rules/rules.ts'
 import type { BridgeSettings } from '../model/settings.ts'
 import type { LocalSessionStatus, LocalSubscription } from '../model/bridge-dependencies.ts'
@@ -32,7 +32,7 @@ const maxLocalFilters = 64
 const maxMarkBytes = 1_024
 
 /** Returns the mark of a remote broker. URLs with the same host name are one broker, whatever the port and transport. */
-export function connectedMark(server: string, clientId: string): TopicFilter {
+export function createConnectedMark(server: string, clientId: string): TopicFilter {
   const host = /^[^:]+:\/\/(\[[^\]]*\]|[^:/?]*)/.exec(server)?.[1] ?? server
   const name = Buffer.from(`${host} ${clientId}`)
   const id = name.length > maxMarkBytes ? createHash('sha256').update(name).digest() : name
@@ -45,8 +45,8 @@ export function isSameSession(
   server: string,
   before: Pick<BridgeSettings, 'clientId'>,
 ): boolean {
-  const mark = connectedMark(server, before.clientId)
-  return settings.servers.some((other) => connectedMark(other, settings.clientId) === mark)
+  const mark = createConnectedMark(server, before.clientId)
+  return settings.servers.some((other) => createConnectedMark(other, settings.clientId) === mark)
 }
 
 /** Changes of the subscriptions of the local session. */
@@ -71,14 +71,14 @@ const markOptions: LocalSubscriptionRequest = { qos: 0, raisesTo: 0 }
  * Compares the subscriptions of the local session with those that the settings need. `marks` undefined: the marks stay as they
  * are. `slots`: the mark that stores the forward slots.
  */
-export function localChanges(
+export function planLocalChanges(
   { subscriptions }: Pick<LocalSessionStatus, 'subscriptions'>,
   { forwards, isEnabled, retriesQoS0 }: Pick<BridgeSettings, 'forwards' | 'isEnabled' | 'retriesQoS0'>,
   marks: Marks | undefined,
   slots: TopicFilter | undefined,
 ): LocalChanges {
   const needed = isEnabled
-    ? localSubscriptions(forwards, retriesQoS0)
+    ? toLocalSubscriptions(forwards, retriesQoS0)
     : new Map<TopicFilter, LocalSubscriptionRequest>()
   if (slots !== undefined) needed.set(slots, markOptions)
   if (marks !== undefined) needed.set(marks.remoteBroker, markOptions)
@@ -87,7 +87,7 @@ export function localChanges(
   for (const [filter, request] of needed) {
     if (isUpToDate(subscriptions.get(filter), request)) continue
     const sameMinimum = missing.get(request.raisesTo) ?? []
-    missing.set(request.raisesTo, [...sameMinimum, requestOf(filter, request.qos)])
+    missing.set(request.raisesTo, [...sameMinimum, toSubscriptionRequest(filter, request.qos)])
   }
   const unwanted = [...subscriptions.keys()].filter(
     (filter) => !needed.has(filter) && (marks !== undefined || !isMark(filter)),
@@ -113,31 +113,31 @@ function isUpToDate(current: LocalSubscription | undefined, { qos, raisesTo }: L
   )
 }
 
-function requestOf(filter: TopicFilter, qos: QoS): SubscriptionRequest {
+function toSubscriptionRequest(filter: TopicFilter, qos: QoS): SubscriptionRequest {
   // Retained messages are forwarded once, when the rule is new.
   return { filter, qos, noLocal: true, retainAsPublished: true, retainHandling: 1 }
 }
 
 /** Returns the subscriptions for the remote broker. If it has the session of the bridge, it does not send retained messages again. */
-export function remoteRequests(
+export function createRemoteRequests(
   { subscriptions, version, maxQoS }: BridgeSettings,
   hasSession: boolean,
 ): SubscriptionRequest[] {
-  return firstRuleOfEachFilter(subscriptions).map(({ remoteFilter, qos, retainAsPublished, retainHandling }) => ({
+  return selectFirstRules(subscriptions).map(({ remoteFilter, qos, retainAsPublished, retainHandling }) => ({
     filter: remoteFilter as TopicFilter,
     qos: lowerQoS(qos, maxQoS),
     noLocal: version === 5,
     retainAsPublished: version === 5 && retainAsPublished,
-    retainHandling: handlingOf(version === 5 ? retainHandling : 0, hasSession && version === 5),
+    retainHandling: selectRetainHandling(version === 5 ? retainHandling : 0, hasSession && version === 5),
   }))
 }
 
 /** Returns the first rule for each filter: it decides about the messages, so it also decides about the options. */
-function firstRuleOfEachFilter(rules: readonly SubscriptionRule[]): readonly SubscriptionRule[] {
+function selectFirstRules(rules: readonly SubscriptionRule[]): readonly SubscriptionRule[] {
   return rules.filter(({ remoteFilter }, at) => rules.findIndex((rule) => rule.remoteFilter === remoteFilter) === at)
 }
 
-function handlingOf(configured: RetainHandling, hasSession: boolean): RetainHandling {
+function selectRetainHandling(configured: RetainHandling, hasSession: boolean): RetainHandling {
   return hasSession && configured === 0 ? 1 : configured
 }
 
@@ -164,9 +164,14 @@ export class SubscribeIds {
 }
 
 /** Returns the packet that stores a mark in the local session. */
-export function storeMark(mark: TopicFilter, ids: SubscribeIds): SubscribePacket {
+export function createMarkPacket(mark: TopicFilter, ids: SubscribeIds): SubscribePacket {
   const { qos } = markOptions
-  return { type: 'subscribe', packetId: ids.next(), subscriptions: [requestOf(mark, qos)], properties: undefined }
+  return {
+    type: 'subscribe',
+    packetId: ids.next(),
+    subscriptions: [toSubscriptionRequest(mark, qos)],
+    properties: undefined,
+  }
 }
 
 /**
@@ -174,7 +179,7 @@ export function storeMark(mark: TopicFilter, ids: SubscribeIds): SubscribePacket
  * never has two marks of one kind.
  */
 export function sendLocal(link: PacketLink, { wanted, unwanted }: LocalChanges, ids: SubscribeIds): number {
-  const packets: (SubscribePacket | UnsubscribePacket)[] = unsubscribePackets(
+  const packets: (SubscribePacket | UnsubscribePacket)[] = createUnsubscribePackets(
     unwanted,
     { maxFilters: maxLocalFilters, properties: undefined },
     ids.next,
@@ -182,14 +187,14 @@ export function sendLocal(link: PacketLink, { wanted, unwanted }: LocalChanges, 
   for (const [raisesTo, requests] of wanted) {
     // A subscription identifier of a bridge has a special meaning in the core: see `core/messages/internal-client-options.ts`.
     const properties = raisesTo === 0 ? undefined : { subscriptionIdentifier: raisesTo }
-    packets.push(...subscribePackets(requests, { maxFilters: maxLocalFilters, properties }, ids.next))
+    packets.push(...createSubscribePackets(requests, { maxFilters: maxLocalFilters, properties }, ids.next))
   }
   for (const packet of packets) link.send(packet)
   return packets.length
 }
 
 /** Returns the packets for the remote broker. */
-export function remotePackets(
+export function createRemotePackets(
   settings: BridgeSettings,
   { removed, requests }: RemoteChanges,
   ids: SubscribeIds,
@@ -204,27 +209,27 @@ export function remotePackets(
   const hasUnsubscribeProperties = version === 5 && unsubscribeUserProperties.length > 0
   const unsubscribeProperties = hasUnsubscribeProperties ? { userProperties: unsubscribeUserProperties } : undefined
   return [
-    ...unsubscribePackets(removed, { maxFilters, properties: unsubscribeProperties }, ids.next),
-    ...subscribePackets(requests, { maxFilters, properties: hasProperties ? properties : undefined }, ids.next),
+    ...createUnsubscribePackets(removed, { maxFilters, properties: unsubscribeProperties }, ids.next),
+    ...createSubscribePackets(requests, { maxFilters, properties: hasProperties ? properties : undefined }, ids.next),
   ]
 }
 
 /** Returns removed rules, and new or changed ones. */
-export function remoteChanges(before: BridgeSettings, after: BridgeSettings): RemoteChanges {
-  const old = byFilter(before)
-  const current = byFilter(after)
+export function planRemoteChanges(before: BridgeSettings, after: BridgeSettings): RemoteChanges {
+  const old = indexRulesByFilter(before)
+  const current = indexRulesByFilter(after)
   const removed = [...old.keys()].filter((filter) => !current.has(filter))
-  const requests = remoteRequests(after, false).filter(({ filter }) => old.get(filter) !== current.get(filter))
+  const requests = createRemoteRequests(after, false).filter(({ filter }) => old.get(filter) !== current.get(filter))
   return { removed, requests }
 }
 
-function byFilter({ subscriptions }: BridgeSettings): Map<TopicFilter, string> {
+function indexRulesByFilter({ subscriptions }: BridgeSettings): Map<TopicFilter, string> {
   return new Map(
-    firstRuleOfEachFilter(subscriptions).map((rule) => [rule.remoteFilter as TopicFilter, JSON.stringify(rule)]),
+    selectFirstRules(subscriptions).map((rule) => [rule.remoteFilter as TopicFilter, JSON.stringify(rule)]),
   )
 }
 
-function subscribePackets(
+function createSubscribePackets(
   requests: readonly SubscriptionRequest[],
   { maxFilters, properties }: { readonly maxFilters: number; readonly properties: SubscribePacket['properties'] },
   nextId: () => number,
@@ -237,7 +242,7 @@ function subscribePackets(
   }))
 }
 
-function unsubscribePackets(
+function createUnsubscribePackets(
   filters: readonly TopicFilter[],
   { maxFilters, properties }: { readonly maxFilters: number; readonly properties: UnsubscribePacket['properties'] },
   nextId: () => number,

@@ -100,7 +100,7 @@ export class TransparentSubscriptions {
   }
 
   /** Applies rules. While disabled, filters of clients are ignored, and `RemoteSubscriptions` subscribes to those of rules. */
-  use(isOn: boolean, rules: readonly SubscriptionRequest[], nowMs: number): void {
+  applyRules(isOn: boolean, rules: readonly SubscriptionRequest[], nowMs: number): void {
     this.#nowMs = nowMs
     const before = new Map(this.#rules)
     this.#rules.clear()
@@ -162,7 +162,7 @@ export class TransparentSubscriptions {
   }
 
   /** Returns the next changes, which count as sent. */
-  next(version: number): RemoteChanges | undefined {
+  takeNextChanges(version: number): RemoteChanges | undefined {
     const isSettled = this.#changed.size === 0 && this.#unsettled.size === 0
     if (this.#sentSubscriptions === undefined || this.#pendingRequests.size >= maxPendingPackets || !isSettled)
       return undefined
@@ -172,7 +172,8 @@ export class TransparentSubscriptions {
       const qos = this.#target.get(filter)
       if (qos === undefined && this.#filtersOfSeparateRules.has(filter)) this.#sentSubscriptions.delete(filter)
       if (this.#sentSubscriptions.get(filter) === qos) this.#unsentChanges.delete(filter)
-      else if (qos !== undefined) requests.push({ ...(this.#rules.get(filter) ?? requestOf(filter, version)), qos })
+      else if (qos !== undefined)
+        requests.push({ ...(this.#rules.get(filter) ?? toSubscriptionRequest(filter, version)), qos })
       else if (!this.#fromEarlierSession.has(filter)) removed.push(filter)
       if (requests.length === maxFiltersPerPacket) break
     }
@@ -265,8 +266,8 @@ export class TransparentSubscriptions {
   /** The targets of the filter, and of those that cover it or are covered by it, may have changed. */
   #markRelated(filter: TopicFilter): void {
     this.#mark(filter)
-    this.tree.eachCovering(filter, (other) => this.#mark(other))
-    this.tree.eachCovered(filter, (other) => this.#mark(other))
+    this.tree.visitCovering(filter, (other) => this.#mark(other))
+    this.tree.visitCovered(filter, (other) => this.#mark(other))
   }
 
   #mark(filter: TopicFilter): void {
@@ -293,7 +294,7 @@ export class TransparentSubscriptions {
     for (const filter of this.#unsettled) {
       if (left-- <= 0) return this.#settleSoon(0)
       this.#unsettled.delete(filter)
-      const qos = this.#qosFor(filter)
+      const qos = this.#computeQoS(filter)
       if (qos === this.#target.get(filter)) continue
       if (qos === undefined) this.#target.delete(filter)
       else this.#target.set(filter, qos)
@@ -309,15 +310,15 @@ export class TransparentSubscriptions {
   }
 
   /** Returns the QoS to subscribe with; undefined: the filter must not be subscribed to. */
-  #qosFor(filter: TopicFilter): QoS | undefined {
+  #computeQoS(filter: TopicFilter): QoS | undefined {
     let highest = this.tree.get(filter)
     if (highest === undefined || this.#refused.has(filter)) return undefined
     let isCovered = false
-    this.tree.eachCovering(filter, (other) => {
+    this.tree.visitCovering(filter, (other) => {
       if (!this.#refused.has(other)) isCovered = true
     })
     if (isCovered && !this.#hasOtherOptions(filter)) return undefined
-    this.tree.eachCovered(filter, (other) => {
+    this.tree.visitCovered(filter, (other) => {
       const qos = this.tree.get(other) ?? 0
       if (qos > (highest ?? 0)) highest = qos
     })
@@ -335,7 +336,7 @@ function isSame(one: SubscriptionRequest | undefined, other: SubscriptionRequest
   return one?.retainAsPublished === other.retainAsPublished && one.retainHandling === other.retainHandling
 }
 
-function requestOf(filter: TopicFilter, version: number): SubscriptionRequest {
+function toSubscriptionRequest(filter: TopicFilter, version: number): SubscriptionRequest {
   const isVersion5 = version === 5
   // Retained messages are sent for a subscription that is new at the remote broker.
   return { filter, qos: 0, noLocal: isVersion5, retainAsPublished: isVersion5, retainHandling: isVersion5 ? 1 : 0 }

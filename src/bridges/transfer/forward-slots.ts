@@ -25,16 +25,16 @@ export class ForwardSlots {
 
   /** `kept`: subscriptions of the local session, possibly with a mark from before the restart. */
   assign(rules: readonly ForwardRule[], kept: Iterable<TopicFilter>): void {
-    const wanted = keysOf(rules)
-    const keys = assignSlots(wanted, this.#keys ?? keysIn(kept))
+    const wanted = createSlotKeys(rules)
+    const keys = assignSlots(wanted, this.#keys ?? parseSlotKeys(kept))
     const isRuleOrder = keys.length === wanted.length && keys.every((key, slot) => key === wanted[slot])
     this.#keys = keys
     this.mark = isRuleOrder ? undefined : (`${slotsPrefix}${keys.join(separator)}` as TopicFilter)
   }
 
   /** Returns the slots of these rules, in order, which were assigned before. */
-  of(rules: readonly ForwardRule[]): readonly number[] {
-    return keysOf(rules).map((key) => this.#keys?.indexOf(key) ?? 0)
+  findSlots(rules: readonly ForwardRule[]): readonly number[] {
+    return createSlotKeys(rules).map((key) => this.#keys?.indexOf(key) ?? 0)
   }
 
   /** Maximum number of parts of an in-flight message. */
@@ -55,7 +55,7 @@ function assignSlots(wanted: readonly string[], known: readonly string[]): reado
 }
 
 /** Equal rules have different keys. */
-function keysOf(rules: readonly ForwardRule[]): readonly string[] {
+function createSlotKeys(rules: readonly ForwardRule[]): readonly string[] {
   const seen = new Map<string, number>()
   return rules.map(({ localFilter, remoteTopic, prefix, suffix }) => {
     const text = JSON.stringify([localFilter, remoteTopic, prefix, suffix])
@@ -66,7 +66,7 @@ function keysOf(rules: readonly ForwardRule[]): readonly string[] {
 }
 
 /** The API may subscribe the session to anything: invalid marks are ignored. */
-function keysIn(kept: Iterable<TopicFilter>): readonly string[] {
+function parseSlotKeys(kept: Iterable<TopicFilter>): readonly string[] {
   const mark = [...kept].find((filter) => filter.startsWith(slotsPrefix))
   const keys = mark?.slice(slotsPrefix.length).split(separator) ?? []
   return keys.length <= maxForwards ? keys : []

@@ -92,7 +92,7 @@ export class Forwarding {
     this.rules = rules
     this.#candidates = dependencies.rejectedMessages.candidates
     dependencies.rejectedMessages.candidates = 0
-    this.#fields = emptyFields()
+    this.#fields = createEmptyFields()
   }
 
   get inFlight(): number {
@@ -113,7 +113,7 @@ export class Forwarding {
       // One more than the number of parts, so that none is the last before all were sent.
       this.#unacknowledged[packetId] = 1
     }
-    const parts = this.rules.partsFor(topic)
+    const parts = this.rules.findParts(topic)
     if (packet.properties !== undefined && !mark.canForward(packet.properties)) counters.dropped.loop++
     else if (parts.length === 0) counters.dropped['no-rule']++
     else if (qos > 0 ? rejectedMessages.mustDrop(packetId) : this.#candidates > 0) counters.dropped['refused-there']++
@@ -289,7 +289,7 @@ function isTemporary(reason: number): boolean {
 }
 
 /** One object for all messages: it is encoded before the next one. */
-function emptyFields(): PublishFields {
+function createEmptyFields(): PublishFields {
   return {
     topic: undefined as never,
     topicIsOmitted: false,

@@ -3,11 +3,11 @@
 import { TopicTable, type ConnackPacket, type Packet } from '../../protocol/index.ts'
 import type { ForwardSlots } from './forward-slots.ts'
 import { Forwarding } from './forwarding.ts'
-import { LoopMarker, nameIn } from '../rules/loop-marker.ts'
+import { LoopMarker, findBrokerName } from '../rules/loop-marker.ts'
 import { type ConnectionState, limitsOf, type PacketLink } from '../../mqtt-client/index.ts'
 import { isPacketReason, type RejectedMessages } from './rejected-messages.ts'
 import { Receiving } from './receiving.ts'
-import { forwardTopicRules, type OpenTopics, subscriptionTopicRules } from '../rules/topic-rules.ts'
+import { createForwardTopicRules, type OpenTopics, createSubscriptionTopicRules } from '../rules/topic-rules.ts'
 import type { BridgeSettings } from '../model/settings.ts'
 import type { BridgeCounters } from '../model/status.ts'
 import type { LocalBroker } from '../model/bridge-dependencies.ts'
@@ -56,7 +56,7 @@ export class MessageTransfer {
     this.#dependencies = dependencies
     const { local, remote, connack, settings, broker, counters, rejectedMessages, slots } = dependencies
     const { brokerId, forwards, subscriptions, topicAliasMaximum } = settings
-    const shared = { local, remote, counters, mark: new LoopMarker(brokerId, nameIn(connack)) }
+    const shared = { local, remote, counters, mark: new LoopMarker(brokerId, findBrokerName(connack)) }
     const cache = createTopicCache(broker)
     const callbacks = {
       reconnect: (why: string) => dependencies.reconnect(why),
@@ -64,7 +64,7 @@ export class MessageTransfer {
     }
     const limits = limitsOf(connack, settings)
     const forwarding = { ...shared, limits, rejectedMessages, callbacks, slots }
-    this.#forwarding = new Forwarding(forwarding, forwardTopicRules(forwards, cache, slots.of(forwards)))
+    this.#forwarding = new Forwarding(forwarding, createForwardTopicRules(forwards, cache, slots.findSlots(forwards)))
     const handleProtocolError = (text: string): void => dependencies.handleProtocolError(text)
     const { maxPropertyBytes } = broker.limits
     const retainAvailable = dependencies.localConnack.properties?.retainAvailable ?? true
@@ -76,8 +76,8 @@ export class MessageTransfer {
       retainAvailable,
       handleProtocolError,
     }
-    const topicRules = subscriptionTopicRules(subscriptions, cache, dependencies.open)
-    this.#receiving = new Receiving(receiving, topicRules, broker.sessionStatus().unreleased)
+    const topicRules = createSubscriptionTopicRules(subscriptions, cache, dependencies.open)
+    this.#receiving = new Receiving(receiving, topicRules, broker.readSessionStatus().unreleased)
     if (!connack.sessionPresent) this.#receiving.dropOld()
   }
 
@@ -109,8 +109,8 @@ export class MessageTransfer {
   changeRules({ forwards, subscriptions }: BridgeSettings): void {
     const { broker, slots, open } = this.#dependencies
     const cache = createTopicCache(broker)
-    this.#forwarding.rules = forwardTopicRules(forwards, cache, slots.of(forwards))
-    this.#receiving.rules = subscriptionTopicRules(subscriptions, cache, open)
+    this.#forwarding.rules = createForwardTopicRules(forwards, cache, slots.findSlots(forwards))
+    this.#receiving.rules = createSubscriptionTopicRules(subscriptions, cache, open)
   }
 
   handleLocalPacket(packet: Packet): void {

@@ -75,11 +75,11 @@ export class Receiving {
 
   publish(packet: PublishPacket): void {
     const { counters, mark, local } = this.#dependencies
-    const topic = this.#topicOf(packet)
+    const topic = this.#resolveTopic(packet)
     if (topic === undefined) return
     counters.received++
     counters.receivedBytes += packet.frameEnd - packet.frameStart
-    const [part] = this.rules.partsFor(topic)
+    const [part] = this.rules.findParts(topic)
     if (part?.topic === undefined) {
       counters.dropped[part === undefined ? 'no-rule' : 'unmappable']++
       return this.#skip(packet)
@@ -88,13 +88,13 @@ export class Receiving {
       counters.dropped.loop++
       return this.#skip(packet)
     }
-    if (packet.properties !== undefined && propertyBytesOf(packet, topic) > this.#maxPropertyBytes) {
+    if (packet.properties !== undefined && estimatePropertyBytes(packet, topic) > this.#maxPropertyBytes) {
       counters.dropped['too-large']++
       return this.#skip(packet)
     }
     this.#expectAck(packet)
     const retain = this.#dependencies.retainAvailable && (part.retain ?? packet.retain)
-    local.publish(fieldsOf(packet, { topic: part.topic, retain }, mark), Infinity)
+    local.publish(toPublishFields(packet, { topic: part.topic, retain }, mark), Infinity)
   }
 
   /** Handles PUBREL of the remote broker. */
@@ -180,7 +180,7 @@ export class Receiving {
     remote.acknowledge('pubrec', packetId)
   }
 
-  #topicOf({ topic, properties }: PublishPacket): Topic | undefined {
+  #resolveTopic({ topic, properties }: PublishPacket): Topic | undefined {
     const alias = properties?.topicAlias
     if (alias === undefined) return topic
     if (alias > this.#dependencies.topicAliasMaximum) {
@@ -197,11 +197,11 @@ export class Receiving {
 }
 
 /** An estimate that includes a few bytes of headers and lengths. */
-function propertyBytesOf({ frameStart, payloadStart }: PublishPacket, topic: Topic): number {
+function estimatePropertyBytes({ frameStart, payloadStart }: PublishPacket, topic: Topic): number {
   return payloadStart - frameStart - topic.bytes.length
 }
 
-function fieldsOf(
+function toPublishFields(
   packet: PublishPacket,
   { topic, retain }: { readonly topic: Topic; readonly retain: boolean },
   mark: LoopMarker,

@@ -13,7 +13,7 @@ interface PageWanted {
 }
 
 /** Returns all rows. Rows that are added or deleted meanwhile may be missing or occur twice, because pages are numbered. */
-export async function allPages<Row>(
+export async function readAllPages<Row>(
   getPage: (query: PageWanted) => Promise<Result<Page<Row>>>,
 ): Promise<Result<{ readonly data: readonly Row[] }>> {
   const data: Row[] = []

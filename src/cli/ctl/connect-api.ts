@@ -40,12 +40,12 @@ export async function connectApi(
     const needsUrl = username !== undefined || passwordStdin === true || tokenStdin === true
     return needsUrl
       ? { usage: '--username, --password-stdin and --token-stdin need --url URL' }
-      : overSocket(options, installation)
+      : connectOverSocket(options, installation)
   }
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     return { usage: `--url ${url}: use a URL such as http://127.0.0.1:8081` }
   }
-  const credentials = await authorizationOf(options, secrets)
+  const credentials = await readAuthorization(options, secrets)
   if ('usage' in credentials) return credentials
   return {
     client: createClient(endpoints, { at: { url }, ...credentials, namespace: options.namespace }),
@@ -54,7 +54,7 @@ export async function connectApi(
   }
 }
 
-async function authorizationOf(
+async function readAuthorization(
   { username, passwordStdin, tokenStdin }: ConnectOptions,
   secrets: Secrets,
 ): Promise<{ readonly authorization?: string } | { readonly usage: string }> {
@@ -67,16 +67,16 @@ async function authorizationOf(
   return 'usage' in password ? password : { authorization: basicAuthorization(username, password.secret) }
 }
 
-async function overSocket(
+async function connectOverSocket(
   { data, config, namespace }: ConnectOptions,
   installation: Installation,
 ): Promise<ConnectedApi> {
-  const directory = data === undefined ? await directoryOfStart(installation, config) : resolve(data)
+  const directory = data === undefined ? await findStartDirectory(installation, config) : resolve(data)
   const socket = join(directory, 'ctl.sock')
   // Resolved at each request: the broker may create the socket after the first one.
   const at = {
     get socketPath() {
-      return shortestPath(socket)
+      return resolveSocketLink(socket)
     },
   }
   const dataOption = data === undefined ? '' : ` --data ${directory}`
@@ -93,7 +93,7 @@ async function overSocket(
 }
 
 /** Returns the data directory that `godwit start` would use. Loads the module node, which knows the default, only here. */
-async function directoryOfStart(installation: Installation, file: string | undefined): Promise<string> {
+async function findStartDirectory(installation: Installation, file: string | undefined): Promise<string> {
   const { defaultDataDirectory, readConfiguration } = await import('../../node/index.ts')
   const request = { file, dataDirectory: undefined, overrides: [], environment: process.env, installation }
   const read = file === undefined ? undefined : readConfiguration(request)
@@ -103,7 +103,7 @@ async function directoryOfStart(installation: Installation, file: string | undef
 }
 
 /** Resolves a link: if the path is too long for a socket, the broker creates the socket elsewhere and a link to it. */
-function shortestPath(path: string): string {
+function resolveSocketLink(path: string): string {
   try {
     return realpathSync(path)
   } catch {

@@ -13,7 +13,7 @@ interface ServiceView {
 const maxWaitMs = 5_000
 const pollMs = 200
 
-export async function controlled(
+export async function controlService(
   call: Promise<Result<unknown>>,
   { id, operation }: { readonly id: string; readonly operation: 'start' | 'stop' | 'restart' },
   getView: () => Promise<Result<unknown>>,

@@ -46,7 +46,7 @@ export async function writeConverted(members: ConvertedMembers, folder: string):
   const base = `converted-export-${new Date(createdAtMs).toISOString().replaceAll(/[T:]/g, '-').replace('Z', '')}`
   const named = [...members].map(([name, { content }]) => {
     const sha256 = createHash('sha256').update(content).digest('hex')
-    return { name, bytes: content.length, sha256, content: () => [content] }
+    return { name, bytes: content.length, sha256, readContent: () => [content] }
   })
   const meta = writeMeta({
     product: ownProduct,
@@ -64,7 +64,7 @@ export async function writeConverted(members: ConvertedMembers, folder: string):
   const unfinished = `${path}.unfinished`
   const target = createWriteStream(unfinished, { flags: 'wx', mode: 0o600, flush: true })
   try {
-    const all = [{ name: metaMember, bytes: meta.length, content: () => [meta] }, ...named]
+    const all = [{ name: metaMember, bytes: meta.length, readContent: () => [meta] }, ...named]
     await writeArchive(target, { folder: base, createdAtMs, members: all })
     await rename(unfinished, path)
   } catch (error) {

@@ -73,12 +73,15 @@ export type Outcome =
   | { readonly problem: string }
 
 /** Returns the outcome that `show` makes of the reply, or the failure of the call. */
-export async function shown<Reply>(call: Promise<Result<Reply>>, show: (reply: Reply) => Outcome): Promise<Outcome> {
+export async function showReply<Reply>(
+  call: Promise<Result<Reply>>,
+  show: (reply: Reply) => Outcome,
+): Promise<Outcome> {
   const result = await call
   return 'failure' in result ? result : show(result.reply)
 }
 
 /** Returns `sentence` as the outcome of a call that succeeds, and its failure otherwise. */
-export function doneAs(call: Promise<Result<unknown>>, sentence: string): Promise<Outcome> {
-  return shown(call, () => ({ done: sentence }))
+export function reportDone(call: Promise<Result<unknown>>, sentence: string): Promise<Outcome> {
+  return showReply(call, () => ({ done: sentence }))
 }

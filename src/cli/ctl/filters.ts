@@ -4,7 +4,7 @@ import type { Endpoint } from '../../contract/index.ts'
 import { type EndpointName, endpoints } from '../../api/endpoints.ts'
 
 /** Returns the query, or a sentence about the first invalid argument. */
-export function queryFrom(
+export function parseQuery(
   name: EndpointName,
   operands: readonly string[],
 ): { readonly query: Record<string, never> } | { readonly usage: string } {

@@ -28,11 +28,11 @@ export async function runCtl(
   dependencies: CtlDependencies,
 ): Promise<number> {
   const secrets = new InputSecrets(dependencies.terminal)
-  const outcome = await outcomeOf(command, invocation, { ...dependencies, secrets }).finally(() => secrets.close())
+  const outcome = await runCommand(command, invocation, { ...dependencies, secrets }).finally(() => secrets.close())
   return printOutcome(outcome, dependencies.terminal, invocation.asJson)
 }
 
-async function outcomeOf(
+async function runCommand(
   command: CtlCommand,
   invocation: CtlInvocation,
   { installation, terminal, secrets }: CtlDependencies & { readonly secrets: Secrets },
@@ -40,22 +40,22 @@ async function outcomeOf(
   const { connect, asJson } = invocation
   const isLocal = connect.url === undefined
   const archives = { installationRoot: installation.root, isLocal, backupDirectory: undefined }
-  const call = { ...invocation, secrets, archives, progress: progressOn(terminal, asJson) }
+  const call = { ...invocation, secrets, archives, progress: createProgressOutput(terminal, asJson) }
   if (command.isLocal === true) return command.run({ ...call, client: noClient })
   const connected = await connectApi(connect, installation, secrets)
   if ('usage' in connected) return connected
   const { client, dataDirectory, explain } = connected
-  const backupDirectory = dataDirectory && backupDirectoryOf(dataDirectory, connect.namespace)
+  const backupDirectory = dataDirectory && toBackupDirectory(dataDirectory, connect.namespace)
   const outcome = await command.run({ ...call, client, archives: { ...archives, backupDirectory } })
   const isUnreachable = 'failure' in outcome && outcome.failure.kind === 'unreachable'
   return isUnreachable ? { problem: explain(outcome.failure) } : outcome
 }
 
-function backupDirectoryOf(dataDirectory: string, namespace: string | undefined): string {
+function toBackupDirectory(dataDirectory: string, namespace: string | undefined): string {
   return join(dataDirectory, 'backup', ...(namespace === undefined ? [] : ['ns', namespace]))
 }
 
-function progressOn(terminal: Terminal, asJson: boolean): ProgressOutput {
+function createProgressOutput(terminal: Terminal, asJson: boolean): ProgressOutput {
   return {
     isTerminal: terminal.isTerminal && !asJson,
     write: (text) => {

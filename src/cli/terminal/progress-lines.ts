@@ -16,7 +16,7 @@ const barWidth = 24
 export class ProgressLines {
   readonly #output: ProgressOutput
   readonly #client: Pick<ApiClient, 'get_backup_progress'>
-  readonly #textOf: (part: string) => string | undefined
+  readonly #formatPart: (part: string) => string | undefined
   readonly #shown = new Set<string>()
 
   constructor(
@@ -26,7 +26,7 @@ export class ProgressLines {
   ) {
     this.#output = output
     this.#client = client
-    this.#textOf = textOf
+    this.#formatPart = textOf
   }
 
   /** Prints the parts that ended before the first request for progress. */
@@ -35,7 +35,7 @@ export class ProgressLines {
   }
 
   #showPart(part: string): void {
-    const text = this.#shown.has(part) ? undefined : this.#textOf(part)
+    const text = this.#shown.has(part) ? undefined : this.#formatPart(part)
     this.#shown.add(part)
     if (text !== undefined) this.print(text)
   }
@@ -63,12 +63,13 @@ export class ProgressLines {
     if ('failure' in found || found.reply.data === null) return
     const { part, done, total } = found.reply.data
     this.#showPart(part)
-    if (this.#output.isTerminal && part !== '') this.#output.write(`${clearLine}${barOf(done, total)} ${part} ${done}`)
+    if (this.#output.isTerminal && part !== '')
+      this.#output.write(`${clearLine}${formatBar(done, total)} ${part} ${done}`)
   }
 }
 
 /** A moving bar, if the total is unknown. */
-function barOf(done: number, total: number | null): string {
+function formatBar(done: number, total: number | null): string {
   if (total === null) {
     const at = Math.floor(Date.now() / refreshMs) % barWidth
     return `[${' '.repeat(at)}#${' '.repeat(barWidth - at - 1)}]`

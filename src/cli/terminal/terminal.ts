@@ -72,7 +72,7 @@ export class Terminal {
 }
 
 /** Returns whether a command uses colors: on a terminal, unless `NO_COLOR` is set and not empty (no-color.org). */
-export function wantsColors(
+export function shouldUseColors(
   { isTTY }: TextOutput,
   { NO_COLOR: noColor, TERM: name }: Readonly<Record<string, string | undefined>>,
 ): boolean {

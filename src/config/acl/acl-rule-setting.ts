@@ -5,7 +5,14 @@
 import type { ConfigValue } from '../hocon/values.ts'
 import { listOf, record, type Fields } from '../schema/collections.ts'
 import { choice, text, type ReadValue, type SettingType } from '../schema/setting-type.ts'
-import { allOf, anyOf, readAclTopic, type AclRule, type AclTopic, type AclSubject } from './acl-rule.ts'
+import {
+  combineWithAnd,
+  combineWithOr,
+  readAclTopic,
+  type AclRule,
+  type AclTopic,
+  type AclSubject,
+} from './acl-rule.ts'
 import { parseAddressRange, type AddressRange } from './address-range.ts'
 
 /** Matches every client ID and every user name. */
@@ -56,9 +63,9 @@ export const aclRule: SettingType<AclRule> = {
 }
 
 function toRule(found: Fields, value: ConfigValue): ReadValue<AclRule> {
-  const who = subjectOf(found)
+  const who = parseSubject(found)
   if ('problem' in who) return who
-  const topics = topicsOf(found.get('topics') as readonly string[] | undefined)
+  const topics = parseTopics(found.get('topics') as readonly string[] | undefined)
   if (topics !== undefined && 'problem' in topics) return topics
   return {
     value: {
@@ -73,7 +80,7 @@ function toRule(found: Fields, value: ConfigValue): ReadValue<AclRule> {
   }
 }
 
-function topicsOf(written: readonly string[] | undefined): readonly AclTopic[] | { problem: string } | undefined {
+function parseTopics(written: readonly string[] | undefined): readonly AclTopic[] | { problem: string } | undefined {
   if (written === undefined) return undefined
   if (written.length === 0) return { problem: 'topics is empty: leave it out where the rule is about every topic' }
   const topics: AclTopic[] = []
@@ -85,9 +92,9 @@ function topicsOf(written: readonly string[] | undefined): readonly AclTopic[] |
   return topics
 }
 
-function subjectOf(found: Fields): AclSubject | { readonly problem: string } {
+function parseSubject(found: Fields): AclSubject | { readonly problem: string } {
   const parts: AclSubject[] = []
-  const own = conditionOf(found)
+  const own = parseCondition(found)
   if ('problem' in own) return own
   parts.push(own)
   for (const join of ['and', 'or'] as const) {
@@ -96,17 +103,17 @@ function subjectOf(found: Fields): AclSubject | { readonly problem: string } {
     const conditions: AclSubject[] = []
     for (const each of written) {
       // An empty condition would match all clients, which is probably a mistake.
-      const read = each.size === 0 ? { problem: 'a condition is empty' } : conditionOf(each)
+      const read = each.size === 0 ? { problem: 'a condition is empty' } : parseCondition(each)
       if ('problem' in read) return { problem: `${join}: ${read.problem}` }
       conditions.push(read)
     }
     if (conditions.length === 0) return { problem: `${join} is empty: leave it out if the rule applies to all clients` }
-    parts.push(join === 'and' ? allOf(conditions) : anyOf(conditions))
+    parts.push(join === 'and' ? combineWithAnd(conditions) : combineWithOr(conditions))
   }
-  return allOf(parts)
+  return combineWithAnd(parts)
 }
 
-function conditionOf(found: Fields): AclSubject | { readonly problem: string } {
+function parseCondition(found: Fields): AclSubject | { readonly problem: string } {
   const parts: AclSubject[] = []
   const username = found.get('username') as string | undefined
   const clientId = found.get('clientid') as string | undefined
@@ -114,14 +121,14 @@ function conditionOf(found: Fields): AclSubject | { readonly problem: string } {
   const addresses = found.get('ipaddrs') as readonly string[] | undefined
   if (username !== undefined && username !== everyoneMark) parts.push({ is: 'username', username })
   if (clientId !== undefined && clientId !== everyoneMark) parts.push({ is: 'clientid', clientId })
-  if (address !== undefined) parts.push({ is: 'address', ranges: rangesOf([address]) })
+  if (address !== undefined) parts.push({ is: 'address', ranges: parseRanges([address]) })
   if (addresses !== undefined) {
     if (addresses.length === 0) return { problem: 'ipaddrs is empty: omit it to match every address' }
-    parts.push({ is: 'address', ranges: rangesOf(addresses) })
+    parts.push({ is: 'address', ranges: parseRanges(addresses) })
   }
-  return allOf(parts)
+  return combineWithAnd(parts)
 }
 
-function rangesOf(written: readonly string[]): AddressRange[] {
+function parseRanges(written: readonly string[]): AddressRange[] {
   return written.map(parseAddressRange).filter((range) => range !== undefined)
 }

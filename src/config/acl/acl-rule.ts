@@ -37,7 +37,7 @@ export interface AclTopic {
 export const anyClient: AclSubject = { is: 'anybody' }
 
 /** All of these conditions together. */
-export function allOf(parts: readonly AclSubject[]): AclSubject {
+export function combineWithAnd(parts: readonly AclSubject[]): AclSubject {
   const narrowing = parts.filter(({ is }) => is !== 'anybody')
   const [only] = narrowing
   if (only === undefined) return anyClient
@@ -45,7 +45,7 @@ export function allOf(parts: readonly AclSubject[]): AclSubject {
 }
 
 /** Any of these conditions. */
-export function anyOf(parts: readonly AclSubject[]): AclSubject {
+export function combineWithOr(parts: readonly AclSubject[]): AclSubject {
   if (parts.some(({ is }) => is === 'anybody')) return anyClient
   const [only] = parts
   return only !== undefined && parts.length === 1 ? only : { is: 'any-of', parts }

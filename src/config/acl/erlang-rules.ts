@@ -6,9 +6,9 @@
 
 import type { Position } from '../hocon/values.ts'
 import {
-  allOf,
+  combineWithAnd,
   anyClient,
-  anyOf,
+  combineWithOr,
   readAclTopic,
   readLiteral,
   type AclRule,
@@ -21,12 +21,12 @@ import { TermError, type Statement, type Term } from './erlang-terms.ts'
 const everyoneWords = ['all', '$all']
 
 /** Returns the rule of a statement. Throws TermError. */
-export function ruleOfStatement({ term, text }: Statement): AclRule {
+export function parseRule({ term, text }: Statement): AclRule {
   if (term.kind !== 'tuple') throw new TermError(term.at, 'a rule is written in braces: {allow, all}.')
   const [permit, who, action, topics, ...more] = term.items
   const { file, line } = term.at
   if (who === undefined || more.length > 0) throw new TermError(term.at, formWords)
-  const rule = { permit: permitOf(permit, term.at), text, file, line }
+  const rule = { permit: parsePermit(permit, term.at), text, file, line }
   if (action === undefined) {
     // The short form is allowed for all clients only: {deny, {user, "x"}}. could be misread.
     if (!isEverybody(who)) throw new TermError(who.at, formWords)
@@ -34,47 +34,47 @@ export function ruleOfStatement({ term, text }: Statement): AclRule {
   }
   return {
     ...rule,
-    who: subjectOf(who),
-    action: actionOf(action),
-    topics: topics === undefined ? undefined : topicsOf(topics),
+    who: parseSubject(who),
+    action: parseAction(action),
+    topics: topics === undefined ? undefined : parseTopics(topics),
   }
 }
 
 const formWords = 'a rule has the form {allow, all}. or {allow, {user, "name"}, publish, ["topic/#"]}.'
 
-function permitOf(term: Term | undefined, at: Position): AclRule['permit'] {
-  const text = atomOf(term)
+function parsePermit(term: Term | undefined, at: Position): AclRule['permit'] {
+  const text = readAtom(term)
   if (text === 'allow' || text === 'deny') return text
   throw new TermError(term?.at ?? at, 'a rule begins with allow or deny')
 }
 
-function actionOf(term: Term): AclRule['action'] {
-  const text = atomOf(term)
+function parseAction(term: Term): AclRule['action'] {
+  const text = readAtom(term)
   if (text === 'publish' || text === 'subscribe' || text === 'pubsub') return text
   if (text === 'all') return 'pubsub'
   throw new TermError(term.at, 'the action is publish, subscribe or pubsub')
 }
 
-function subjectOf(term: Term): AclSubject {
+function parseSubject(term: Term): AclSubject {
   if (isEverybody(term)) return anyClient
   const [name, value] = term.kind === 'tuple' && term.items.length === 2 ? term.items : []
-  const kind = atomOf(name)
+  const kind = readAtom(name)
   if (value === undefined) throw new TermError(term.at, subjectWords)
   switch (kind) {
     case 'user':
     case 'username':
-      return isEverybody(value) ? anyClient : { is: 'username', username: textOf(value) }
+      return isEverybody(value) ? anyClient : { is: 'username', username: expectText(value) }
     case 'client':
     case 'clientid':
-      return isEverybody(value) ? anyClient : { is: 'clientid', clientId: textOf(value) }
+      return isEverybody(value) ? anyClient : { is: 'clientid', clientId: expectText(value) }
     case 'ipaddr':
-      return { is: 'address', ranges: [rangeOf(value)] }
+      return { is: 'address', ranges: [parseRange(value)] }
     case 'ipaddrs':
-      return { is: 'address', ranges: listOf(value).map(rangeOf) }
+      return { is: 'address', ranges: expectList(value).map(parseRange) }
     case 'and':
-      return allOf(listOf(value).map(subjectOf))
+      return combineWithAnd(expectList(value).map(parseSubject))
     case 'or':
-      return anyOf(listOf(value).map(subjectOf))
+      return combineWithOr(expectList(value).map(parseSubject))
     default:
       throw new TermError(term.at, subjectWords)
   }
@@ -83,42 +83,42 @@ function subjectOf(term: Term): AclSubject {
 const subjectWords =
   'the subject of a rule is all, {user, "u"}, {client, "c"}, {ipaddr, "10.0.0.0/8"}, {ipaddrs, [...]}, {\'and\', [...]} or {\'or\', [...]}'
 
-function topicsOf(term: Term): AclTopic[] {
+function parseTopics(term: Term): AclTopic[] {
   const items = term.kind === 'list' ? term.items : [term]
   if (items.length === 0) throw new TermError(term.at, 'the list of topics is empty: write ["#"] for every topic')
-  return items.map(topicOf)
+  return items.map(parseTopic)
 }
 
-function topicOf(term: Term): AclTopic {
+function parseTopic(term: Term): AclTopic {
   const [name, value] = term.kind === 'tuple' && term.items.length === 2 ? term.items : []
-  const isLiteral = value !== undefined && atomOf(name) === 'eq'
-  const topic = isLiteral ? readLiteral(textOf(value)) : readAclTopic(textOf(term))
+  const isLiteral = value !== undefined && readAtom(name) === 'eq'
+  const topic = isLiteral ? readLiteral(expectText(value)) : readAclTopic(expectText(term))
   if ('problem' in topic) throw new TermError(term.at, topic.problem)
   return topic
 }
 
-function rangeOf(term: Term): AddressRange {
-  const range = parseAddressRange(textOf(term))
+function parseRange(term: Term): AddressRange {
+  const range = parseAddressRange(expectText(term))
   if (range === undefined) throw new TermError(term.at, 'this is not an address or a range such as "10.0.0.0/8"')
   return range
 }
 
-function listOf(term: Term): readonly Term[] {
+function expectList(term: Term): readonly Term[] {
   if (term.kind !== 'list' || term.items.length === 0)
     throw new TermError(term.at, 'a list of one or more belongs here')
   return term.items
 }
 
-function textOf(term: Term): string {
+function expectText(term: Term): string {
   if (term.kind !== 'text' || term.text === '') throw new TermError(term.at, 'text in " belongs here')
   return term.text
 }
 
 function isEverybody(term: Term): boolean {
-  const text = atomOf(term) ?? (term.kind === 'text' ? term.text : undefined)
+  const text = readAtom(term) ?? (term.kind === 'text' ? term.text : undefined)
   return text !== undefined && (term.kind === 'atom' ? everyoneWords.includes(text) : text === '$all')
 }
 
-function atomOf(term: Term | undefined): string | undefined {
+function readAtom(term: Term | undefined): string | undefined {
   return term?.kind === 'atom' ? term.text : undefined
 }

@@ -35,8 +35,8 @@ export function readTerms(text: string, file: string, maxStatements: number): re
   const reader = new TermReader(text, file)
   const statements: Statement[] = []
   while (!reader.isAtEnd()) {
-    if (statements.length >= maxStatements) throw reader.error(`there are more than ${maxStatements} rules`)
-    statements.push(reader.statement())
+    if (statements.length >= maxStatements) throw reader.createError(`there are more than ${maxStatements} rules`)
+    statements.push(reader.readStatement())
   }
   return statements
 }
@@ -65,67 +65,67 @@ class TermReader {
       const character = this.#text[this.#at]
       if (character === undefined) return true
       if (character === '%') this.#skipLine()
-      else if (/[\s\uFEFF]/.test(character)) this.#step()
+      else if (/[\s\uFEFF]/.test(character)) this.#readCharacter()
       else return false
     }
   }
 
-  statement(): Statement {
+  readStatement(): Statement {
     const start = this.#at
-    const term = this.#term(0)
-    if (!this.#take('.')) throw this.error('a full stop is missing after the rule')
+    const term = this.#readTerm(0)
+    if (!this.#take('.')) throw this.createError('a full stop is missing after the rule')
     const written = this.#text.slice(start, this.#at).replaceAll(/\s+/g, ' ')
     return { term, text: written.length > maxStatementText ? `${written.slice(0, maxStatementText)}...` : written }
   }
 
-  error(message: string): TermError {
-    return new TermError(this.#position(), message)
+  createError(message: string): TermError {
+    return new TermError(this.#findPosition(), message)
   }
 
-  #term(depth: number): Term {
-    if (depth > maxDepth) throw this.error(`tuples and lists are nested more than ${maxDepth} deep`)
-    if (this.isAtEnd()) throw this.error('the text ends in the middle of a rule')
-    const at = this.#position()
-    if (this.#take('{')) return { kind: 'tuple', items: this.#items('}', depth), at }
-    if (this.#take('[')) return { kind: 'list', items: this.#items(']', depth), at }
-    if (this.#take('"')) return { kind: 'text', text: this.#quoted('"'), at }
-    if (this.#take("'")) return { kind: 'atom', text: this.#quoted("'"), at }
-    if (this.#take('<<')) return { kind: 'text', text: this.#binary(), at }
+  #readTerm(depth: number): Term {
+    if (depth > maxDepth) throw this.createError(`tuples and lists are nested more than ${maxDepth} deep`)
+    if (this.isAtEnd()) throw this.createError('the text ends in the middle of a rule')
+    const at = this.#findPosition()
+    if (this.#take('{')) return { kind: 'tuple', items: this.#readItems('}', depth), at }
+    if (this.#take('[')) return { kind: 'list', items: this.#readItems(']', depth), at }
+    if (this.#take('"')) return { kind: 'text', text: this.#readQuoted('"'), at }
+    if (this.#take("'")) return { kind: 'atom', text: this.#readQuoted("'"), at }
+    if (this.#take('<<')) return { kind: 'text', text: this.#readBinary(), at }
     const word = /^[a-z][A-Za-z0-9_@]*/.exec(this.#text.slice(this.#at, this.#at + 256))
-    if (word === null) throw this.error('this is not a rule; example: {allow, all}.')
+    if (word === null) throw this.createError('this is not a rule; example: {allow, all}.')
     this.#at += word[0].length
     return { kind: 'atom', text: word[0], at }
   }
 
-  #items(end: '}' | ']', depth: number): Term[] {
+  #readItems(end: '}' | ']', depth: number): Term[] {
     const items: Term[] = []
     if (this.#take(end)) return items
-    do items.push(this.#term(depth + 1))
+    do items.push(this.#readTerm(depth + 1))
     while (this.#take(','))
-    if (!this.#take(end)) throw this.error(`expected "," or "${end}" here`)
+    if (!this.#take(end)) throw this.createError(`expected "," or "${end}" here`)
     return items
   }
 
-  #binary(): string {
-    if (!this.#take('"')) throw this.error('a " is missing after <<')
-    const text = this.#quoted('"')
+  #readBinary(): string {
+    if (!this.#take('"')) throw this.createError('a " is missing after <<')
+    const text = this.#readQuoted('"')
     this.#take('/utf8')
-    if (!this.#take('>>')) throw this.error('>> is missing here')
+    if (!this.#take('>>')) throw this.createError('>> is missing here')
     return text
   }
 
-  #quoted(end: string): string {
-    const opened = this.#position()
+  #readQuoted(end: string): string {
+    const opened = this.#findPosition()
     let text = ''
     for (;;) {
-      const character = this.#step()
+      const character = this.#readCharacter()
       if (character === end) return text
       if (character === undefined || character === '\n') throw new TermError(opened, `the closing ${end} is missing`)
       if (character !== '\\') text += character
       else {
-        const escaped = this.#step() ?? ''
+        const escaped = this.#readCharacter() ?? ''
         const meant = escapes.get(escaped) ?? escaped
-        if (/[A-Za-z0-9]/.test(escaped) && !escapes.has(escaped)) throw this.error('there is no such escape')
+        if (/[A-Za-z0-9]/.test(escaped) && !escapes.has(escaped)) throw this.createError('there is no such escape')
         text += meant
       }
     }
@@ -138,7 +138,7 @@ class TermReader {
     return true
   }
 
-  #step(): string | undefined {
+  #readCharacter(): string | undefined {
     const character = this.#text[this.#at]
     if (character === undefined) return undefined
     this.#at++
@@ -154,7 +154,7 @@ class TermReader {
     this.#at = end === -1 ? this.#text.length : end
   }
 
-  #position(): Position {
+  #findPosition(): Position {
     return { file: this.#file, line: this.#line, column: this.#at - this.#lineStart + 1 }
   }
 }

@@ -3,7 +3,7 @@
 const groupsOfNetwork = 4
 
 /** Returns the address; for IPv6 its /64, because a client with one address of it can use all of them. */
-export function networkOf(address: string): string {
+export function toNetwork(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address
   const [front = '', back] = address.split('::')
   const groups = front.split(':')

@@ -1,13 +1,13 @@
 // Reads a file of rules (`auth.acl.file`), in one of two formats: the terms of EMQX's acl.conf, or HOCON with a list
 // named `rules`, as in NanoMQ. A file without rules is valid: then `auth.no_match` decides everything.
 
-import { configErrorAt, type ConfigError } from '../hocon/config-errors.ts'
+import { createConfigError, type ConfigError } from '../hocon/config-errors.ts'
 import { parseHocon } from '../hocon/parse-hocon.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { listOf } from '../schema/collections.ts'
 import type { AclRule } from './acl-rule.ts'
 import { aclRule } from './acl-rule-setting.ts'
-import { ruleOfStatement } from './erlang-rules.ts'
+import { parseRule } from './erlang-rules.ts'
 import { readTerms, TermError } from './erlang-terms.ts'
 
 /** Maximum number of rules of one file, or of `auth.acl.rules`. */
@@ -23,7 +23,7 @@ export function readAclFile(text: string, file: string): AclFile {
   if (text.length > hoconLimits.maxTextCharacters) {
     const at = { file, line: 1, column: 1 }
     return {
-      errors: [configErrorAt(at, key, `the file is longer than ${hoconLimits.maxTextCharacters} characters`, hint)],
+      errors: [createConfigError(at, key, `the file is longer than ${hoconLimits.maxTextCharacters} characters`, hint)],
     }
   }
   return isErlangTerms(text) ? readTermRules(text, file) : readHoconRules(text, file)
@@ -40,20 +40,20 @@ function isErlangTerms(text: string): boolean {
 function readTermRules(text: string, file: string): AclFile {
   const errors: ConfigError[] = []
   const rules: AclRule[] = []
-  const noteError = (error: unknown): void => {
+  const recordError = (error: unknown): void => {
     if (!(error instanceof TermError)) throw error
-    if (errors.length < hoconLimits.maxErrors) errors.push(configErrorAt(error.at, key, error.message, hint))
+    if (errors.length < hoconLimits.maxErrors) errors.push(createConfigError(error.at, key, error.message, hint))
   }
   try {
     for (const statement of readTerms(text, file, maxAclRules)) {
       try {
-        rules.push(ruleOfStatement(statement))
+        rules.push(parseRule(statement))
       } catch (error) {
-        noteError(error)
+        recordError(error)
       }
     }
   } catch (error) {
-    noteError(error)
+    recordError(error)
   }
   return errors.length > 0 ? { errors } : { rules }
 }
@@ -64,7 +64,9 @@ function readHoconRules(text: string, file: string): AclFile {
   const parsed = parseHocon(text, { file })
   if ('errors' in parsed) {
     return {
-      errors: parsed.errors.map(({ line, column }) => configErrorAt({ file, line, column }, key, notReadable, hint)),
+      errors: parsed.errors.map(({ line, column }) =>
+        createConfigError({ file, line, column }, key, notReadable, hint),
+      ),
     }
   }
   const { entries, at } = parsed.value
@@ -72,12 +74,12 @@ function readHoconRules(text: string, file: string): AclFile {
   const unknownKey = [...entries.keys()].find((name) => name !== 'rules')
   if (unknownKey !== undefined) {
     const where = entries.get(unknownKey)?.at ?? at
-    return { errors: [configErrorAt(where, key, 'the file contains more than the list named rules', hint)] }
+    return { errors: [createConfigError(where, key, 'the file contains more than the list named rules', hint)] }
   }
   if (list === undefined) return { rules: [] }
   const read = ruleList.read(list)
   if ('value' in read) return { rules: read.value }
-  return { errors: [configErrorAt(read.at ?? list.at, key, read.problem, hint)] }
+  return { errors: [createConfigError(read.at ?? list.at, key, read.problem, hint)] }
 }
 
 const notReadable = 'this is neither {allow, all}. nor rules = [{permit = allow}]'

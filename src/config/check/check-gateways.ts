@@ -1,6 +1,6 @@
 // Whether settings of gateways fit together.
 
-import { configErrorAt, type ConfigError } from '../hocon/config-errors.ts'
+import { createConfigError, type ConfigError } from '../hocon/config-errors.ts'
 import type { Position } from '../hocon/values.ts'
 
 const authenticationKey = /^(gateway\.(?:.+\.)?authentication)\.(?!mechanism$)/
@@ -12,7 +12,7 @@ export function checkGateways(places: ReadonlyMap<string, Position>): readonly C
     const [, authentication = ''] = authenticationKey.exec(key) ?? []
     const mechanism = `${authentication}.mechanism`
     if (authentication === '' || places.has(mechanism) || errors.has(mechanism)) continue
-    errors.set(mechanism, configErrorAt(at, mechanism, 'it is missing', 'set it to password_based or jwt'))
+    errors.set(mechanism, createConfigError(at, mechanism, 'it is missing', 'set it to password_based or jwt'))
   }
   return [...errors.values()]
 }

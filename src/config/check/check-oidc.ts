@@ -1,6 +1,6 @@
 // Whether the settings of `dashboard.oidc` fit together.
 
-import { configErrorAt, type ConfigError } from '../hocon/config-errors.ts'
+import { createConfigError, type ConfigError } from '../hocon/config-errors.ts'
 import type { SettingValues } from '../settings/root.ts'
 import type { Position } from '../hocon/values.ts'
 
@@ -23,7 +23,7 @@ export function checkOidc(
   const complain = (key: string, message: string, hint: string): void => {
     const at = places.get(`dashboard.oidc.${key}`) ?? places.get('dashboard.oidc.issuer')
     const nowhere = { file: 'configuration', line: 0, column: 0 }
-    errors.push(configErrorAt(at ?? nowhere, `dashboard.oidc.${key}`, message, hint))
+    errors.push(createConfigError(at ?? nowhere, `dashboard.oidc.${key}`, message, hint))
   }
   if (!isSafeAddress(oidc.issuer)) complain('issuer', 'it is not safe', 'use https, or http on loopback')
   for (const key of ['client_id', 'redirect_uri'] as const) {

@@ -1,13 +1,13 @@
 // Checks a tree of values against the schema: unknown keys, invalid values, settings without effect; and returns all
 // values with defaults. It collects every error and throws nothing.
 
-import { configErrorAt, quoteForMessage, type ConfigError, type Warning } from '../hocon/config-errors.ts'
+import { createConfigError, quoteForMessage, type ConfigError, type Warning } from '../hocon/config-errors.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
-import { scalarText } from '../schema/setting-type.ts'
+import { toScalarText } from '../schema/setting-type.ts'
 import type { NamedPath } from '../schema/named-path.ts'
 import type { SchemaNode, Section, Setting, AppliesOn, ValueOf } from '../schema/setting.ts'
-import { nearestOf } from './suggest-key.ts'
+import { findNearestKey } from './suggest-key.ts'
 import { walkSchema } from './walk-schema.ts'
 
 /** One setting with its value. */
@@ -93,7 +93,12 @@ class SettingsChecker {
     const written = value?.kind === 'null' ? undefined : value
     if (written !== undefined && node.ignored !== undefined && !isWarned) {
       this.warnings.push(
-        configErrorAt(written.at, key, `accepted without effect: ${node.ignored}`, withoutEffect(node, written)),
+        createConfigError(
+          written.at,
+          key,
+          `accepted without effect: ${node.ignored}`,
+          describeIgnoredSettings(node, written),
+        ),
       )
     }
     const isWarnedHere = isWarned || node.ignored !== undefined
@@ -105,14 +110,14 @@ class SettingsChecker {
   #checkSetting(setting: Setting<unknown>, value: ConfigValue | undefined, key: string, isIdle: boolean): unknown {
     const hasEffect = !isIdle
     if (value === undefined) {
-      this.#hold(key, { setting, hasEffect }, setting.default, true)
+      this.#recordSetting(key, { setting, hasEffect }, setting.default, true)
       return setting.default
     }
     this.places.set(key, value.at)
     const read = setting.type.read(value)
     if ('value' in read) {
-      if (read.warning !== undefined) this.warnings.push(configErrorAt(value.at, key, read.warning))
-      this.#hold(key, { setting, hasEffect }, read.value, false)
+      if (read.warning !== undefined) this.warnings.push(createConfigError(value.at, key, read.warning))
+      this.#recordSetting(key, { setting, hasEffect }, read.value, false)
       return read.value
     }
     const message = setting.isSecret ? `the value is not ${setting.type.name}` : read.problem
@@ -120,7 +125,7 @@ class SettingsChecker {
     return setting.default
   }
 
-  #hold(
+  #recordSetting(
     key: string,
     { setting, hasEffect }: { readonly setting: Setting<unknown>; readonly hasEffect: boolean },
     value: unknown,
@@ -129,7 +134,7 @@ class SettingsChecker {
     const { isLocal, appliesOn, type } = setting
     // "none" in a file is not secret: masked, it would look like a password.
     const isSecret = setting.isSecret && value !== undefined
-    const paths = type.pathsIn?.(value) ?? noPaths
+    const paths = type.listPaths?.(value) ?? noPaths
     const text = type.show(value)
     this.settingTexts.set(key, {
       path: [...this.#path],
@@ -145,7 +150,7 @@ class SettingsChecker {
 
   #checkSection(node: Section, value: ConfigValue | undefined, key: string, isWarned: boolean): object {
     if (value !== undefined && value.kind !== 'object') {
-      if (node.canBeNone === true && scalarText(value) === 'none')
+      if (node.canBeNone === true && toScalarText(value) === 'none')
         return this.#checkSection(node, undefined, key, isWarned)
       const known = Object.keys(node.entries).slice(0, 3).join(', ')
       const hint = known === '' ? '' : `write ${key} { ... } with settings such as ${known}`
@@ -153,7 +158,7 @@ class SettingsChecker {
       return this.#checkSection(node, undefined, key, isWarned)
     }
     if (node.isOpen) {
-      if (value !== undefined) this.#holdOpen(key, value)
+      if (value !== undefined) this.#recordOpenSection(key, value)
       return { isSet: value !== undefined, isSetItself: value !== undefined, named: new Map() }
     }
     const prefix = key === '' ? '' : `${key}.`
@@ -241,7 +246,7 @@ class SettingsChecker {
   #refuseUnknown(node: Section, name: string, value: ConfigValue, prefix: string): void {
     // With more errors it is not a configuration of Godwit, and searching similar keys takes time.
     if (this.errors.length >= hoconLimits.maxErrors) return
-    const nearest = nearestOf(name, Object.keys(node.entries))
+    const nearest = findNearestKey(name, Object.keys(node.entries))
     const meant = nearest === undefined ? this.#findInOtherSections(name, prefix + name) : prefix + nearest
     const known = Object.keys(node.entries).slice(0, 40).join(', ')
     const hint = meant === undefined ? `known here: ${known}` : `did you mean ${meant}?`
@@ -249,7 +254,7 @@ class SettingsChecker {
   }
 
   #refuse(at: Position, key: string, message: string, hint: string): void {
-    if (this.errors.length < hoconLimits.maxErrors) this.errors.push(configErrorAt(at, key, message, hint))
+    if (this.errors.length < hoconLimits.maxErrors) this.errors.push(createConfigError(at, key, message, hint))
   }
 
   /** Returns the only known key that ends in the same word, or one that is similar to the whole key. */
@@ -258,11 +263,11 @@ class SettingsChecker {
     if (this.errors.length >= maxSuggestions) return undefined
     this.#knownKeys ??= [...walkSchema(this.#root)].map((place) => place.key).filter((known) => known !== '')
     const ending = this.#knownKeys.filter((known) => known.endsWith(`.${name}`))
-    return ending.length === 1 ? ending[0] : nearestOf(key, ending.length > 0 ? ending : this.#knownKeys)
+    return ending.length === 1 ? ending[0] : findNearestKey(key, ending.length > 0 ? ending : this.#knownKeys)
   }
 
   /** The contents of an open group are compared and never shown, because they may be anything. */
-  #holdOpen(key: string, value: ConfigValue): void {
+  #recordOpenSection(key: string, value: ConfigValue): void {
     const text = JSON.stringify(toPlain(value))
     const isHeld = {
       isDefault: false,
@@ -280,7 +285,7 @@ const noPaths: readonly NamedPath[] = []
 const namesShown = 20
 
 /** Returns the ignored settings of a group that were written. */
-function withoutEffect(node: SchemaNode, value: ConfigValue): string {
+function describeIgnoredSettings(node: SchemaNode, value: ConfigValue): string {
   // If each key is a user's name, as in auth.password, it must not be shown.
   const isNamed = node.kind === 'section' && node.named?.kind === 'setting'
   if (value.kind !== 'object' || value.entries.size === 0 || isNamed) return ''

@@ -3,13 +3,13 @@
 const maxComparedLength = 80
 
 /** Returns the most similar candidate, if it is similar enough. */
-export function nearestOf(key: string, candidates: Iterable<string>): string | undefined {
+export function findNearestKey(key: string, candidates: Iterable<string>): string | undefined {
   const written = key.toLowerCase().slice(0, maxComparedLength)
   let nearest: string | undefined
   let leastDistance = Math.max(1, Math.floor(written.length / 3)) + 1
   for (const candidate of candidates) {
     if (Math.abs(candidate.length - written.length) >= leastDistance) continue
-    const distance = editDistance(written, candidate.toLowerCase())
+    const distance = computeEditDistance(written, candidate.toLowerCase())
     if (distance >= leastDistance) continue
     leastDistance = distance
     nearest = candidate
@@ -18,7 +18,7 @@ export function nearestOf(key: string, candidates: Iterable<string>): string | u
 }
 
 /** Number of characters to add, remove, change, or swap to turn one word into the other. */
-function editDistance(a: string, b: string): number {
+function computeEditDistance(a: string, b: string): number {
   let beforePrevious: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let row = 1; row <= a.length; row++) {

@@ -18,7 +18,7 @@ export type Warning = ConfigError
 
 const maxKeyLength = 200
 
-export function configErrorAt(at: Position, key: string, message: string, hint = ''): ConfigError {
+export function createConfigError(at: Position, key: string, message: string, hint = ''): ConfigError {
   const shownKey = key.length > maxKeyLength ? `${key.slice(0, maxKeyLength)}...` : key
   return {
     file: at.file,

@@ -3,7 +3,7 @@
 import type { ConfigObject, ConfigValue, Position } from './values.ts'
 
 /** Returns an empty object. */
-export function emptyObject(at: Position): ConfigObject {
+export function createEmptyObject(at: Position): ConfigObject {
   return { kind: 'object', entries: new Map(), at }
 }
 
@@ -13,7 +13,7 @@ export function putValue(object: ConfigObject, path: readonly string[], value: C
   if (key === undefined) return object
   const entries = new Map(object.entries)
   const below = entries.get(key)
-  const inside: ConfigObject = below?.kind === 'object' ? below : emptyObject(value.at)
+  const inside: ConfigObject = below?.kind === 'object' ? below : createEmptyObject(value.at)
   entries.set(key, rest.length > 0 ? putValue(inside, rest, value) : mergeValues(below, value))
   return { ...object, entries }
 }
@@ -27,7 +27,7 @@ export interface PlacedValue {
 /** Does what `putValue` does for each of `placed` in order; each object is copied once. */
 export function putValues(object: ConfigObject, placed: readonly PlacedValue[]): ConfigObject {
   const entries = new Map(object.entries)
-  for (const [key, parts] of byFirstKey(placed)) {
+  for (const [key, parts] of groupByFirstKey(placed)) {
     let start = 0
     for (const [index, { path, value }] of parts.entries()) {
       if (path.length > 0) continue
@@ -45,11 +45,11 @@ function putBelow(entries: Map<string, ConfigValue>, key: string, below: readonl
   const [first] = below
   if (first === undefined) return
   const found = entries.get(key)
-  entries.set(key, putValues(found?.kind === 'object' ? found : emptyObject(first.value.at), below))
+  entries.set(key, putValues(found?.kind === 'object' ? found : createEmptyObject(first.value.at), below))
 }
 
 /** In order of the first key, each without it. */
-function byFirstKey(placed: readonly PlacedValue[]): ReadonlyMap<string, readonly PlacedValue[]> {
+function groupByFirstKey(placed: readonly PlacedValue[]): ReadonlyMap<string, readonly PlacedValue[]> {
   const grouped = new Map<string, PlacedValue[]>()
   for (const { path, value } of placed) {
     const [key, ...rest] = path
@@ -69,27 +69,27 @@ export function mergeObjects(below: ConfigObject, over: ConfigObject): ConfigObj
 }
 
 /** Returns the value at `path`; undefined if there is none. */
-export function valueAt(value: ConfigValue | undefined, path: readonly string[]): ConfigValue | undefined {
+export function findConfigValue(value: ConfigValue | undefined, path: readonly string[]): ConfigValue | undefined {
   const [key, ...rest] = path
   if (key === undefined || value === undefined) return value
-  return value.kind === 'object' ? valueAt(value.entries.get(key), rest) : undefined
+  return value.kind === 'object' ? findConfigValue(value.entries.get(key), rest) : undefined
 }
 
 /** Returns the object without the value at `path`. */
-export function withoutValue(object: ConfigObject, path: readonly string[]): ConfigObject {
+export function omitValue(object: ConfigObject, path: readonly string[]): ConfigObject {
   const [key, ...rest] = path
   const inside = key === undefined ? undefined : object.entries.get(key)
   if (key === undefined || inside === undefined) return object
   const entries = new Map(object.entries)
   if (rest.length === 0) entries.delete(key)
-  else if (inside.kind === 'object') entries.set(key, withoutValue(inside, rest))
+  else if (inside.kind === 'object') entries.set(key, omitValue(inside, rest))
   return { ...object, entries }
 }
 
 /** Does what `withoutValue` does for each of `paths`; each object is copied once. */
-export function withoutValues(object: ConfigObject, paths: readonly (readonly string[])[]): ConfigObject {
+export function omitValues(object: ConfigObject, paths: readonly (readonly string[])[]): ConfigObject {
   const entries = new Map(object.entries)
-  for (const [key, parts] of byFirstKey(paths.map((path) => ({ path, value: object })))) {
+  for (const [key, parts] of groupByFirstKey(paths.map((path) => ({ path, value: object })))) {
     const inside = entries.get(key)
     if (inside === undefined) continue
     const isWhole = parts.some(({ path }) => path.length === 0)
@@ -97,7 +97,7 @@ export function withoutValues(object: ConfigObject, paths: readonly (readonly st
     else if (inside.kind === 'object')
       entries.set(
         key,
-        withoutValues(
+        omitValues(
           inside,
           parts.map(({ path }) => path),
         ),

@@ -73,7 +73,7 @@ export function isFinal(node: DefinitionNode): boolean {
 }
 
 /** Adds a definition to `key`; merges it if possible. */
-export function define(object: ObjectNode, key: string, node: DefinitionNode): void {
+export function addDefinition(object: ObjectNode, key: string, node: DefinitionNode): void {
   const definitions = object.fields.get(key)
   if (definitions === undefined) {
     object.fields.set(key, [node])
@@ -94,6 +94,6 @@ export function define(object: ObjectNode, key: string, node: DefinitionNode): v
 /** Adds all of `source` to `target`, as if it was written after it. */
 export function mergeInto(target: ObjectNode, source: ObjectNode): void {
   for (const [key, definitions] of source.fields) {
-    for (const definition of definitions) define(target, key, definition)
+    for (const definition of definitions) addDefinition(target, key, definition)
   }
 }

@@ -4,10 +4,10 @@
 // Differences from other implementations: a missing include is always an error (a missing file of passwords must not
 // mean "no passwords"), `url()` and `classpath()` are refused, and there are limits (limits.ts).
 
-import { configErrorAt, quoteForMessage } from './config-errors.ts'
+import { createConfigError, quoteForMessage } from './config-errors.ts'
 import { hoconLimits } from './limits.ts'
 import {
-  define,
+  addDefinition,
   mergeInto,
   type ArrayNode,
   type DefinitionNode,
@@ -64,7 +64,7 @@ class DocumentParser {
   }
 
   parse(characters: number, place: Place): ObjectNode {
-    const root: ObjectNode = { kind: 'object', fields: new Map(), at: this.#cursor.position() }
+    const root: ObjectNode = { kind: 'object', fields: new Map(), at: this.#cursor.findPosition() }
     this.#reading.characters += characters
     if (this.#reading.characters > hoconLimits.maxTextCharacters) {
       this.#report(new HoconSyntaxError(root.at, `the text is longer than ${hoconLimits.maxTextCharacters} characters`))
@@ -81,7 +81,7 @@ class DocumentParser {
   #checkEncoding(): void {
     const start = this.#cursor.offset
     if (this.#cursor.takeUntil('\uFFFD') === undefined) return
-    const at = this.#cursor.position()
+    const at = this.#cursor.findPosition()
     this.#cursor.moveTo(start)
     this.#skipAll()
     throw new HoconSyntaxError(at, 'the file is not UTF-8 text', 'save it as UTF-8')
@@ -91,7 +91,7 @@ class DocumentParser {
     skipToNext(this.#cursor)
     if (this.#cursor.peek() === '[') {
       throw new HoconSyntaxError(
-        this.#cursor.position(),
+        this.#cursor.findPosition(),
         'the text is a list',
         'a configuration consists of settings: key = value',
       )
@@ -100,13 +100,13 @@ class DocumentParser {
       this.#parseBraces(root, place)
       skipToNext(this.#cursor)
       if (!this.#cursor.isAtEnd)
-        throw new HoconSyntaxError(this.#cursor.position(), 'unexpected text after the closing }')
+        throw new HoconSyntaxError(this.#cursor.findPosition(), 'unexpected text after the closing }')
       return
     }
     this.#parseFields(root, place)
     while (!this.#cursor.isAtEnd) {
       if (this.#hasTooManyErrors) return this.#skipAll()
-      this.#report(new HoconSyntaxError(this.#cursor.position(), `"${this.#cursor.peek()}" has no opening bracket`))
+      this.#report(new HoconSyntaxError(this.#cursor.findPosition(), `"${this.#cursor.peek()}" has no opening bracket`))
       this.#cursor.skip()
       this.#parseFields(root, place)
     }
@@ -114,7 +114,7 @@ class DocumentParser {
 
   /** The cursor is at `{`, and afterwards after `}`. */
   #parseBraces(object: ObjectNode, place: Place): void {
-    const opened = this.#cursor.position()
+    const opened = this.#cursor.findPosition()
     this.#cursor.skip()
     this.#parseFields(object, place)
     if (this.#cursor.peek() === '}') {
@@ -143,7 +143,7 @@ class DocumentParser {
 
   #parseField(object: ObjectNode, place: Place): void {
     if (startsInclude(this.#cursor)) return this.#parseInclude(object, place)
-    const at = this.#cursor.position()
+    const at = this.#cursor.findPosition()
     if (this.#cursor.peek() === ',') throw new HoconSyntaxError(at, 'expected a key, found a comma', 'remove it')
     const path = this.#readKey()
     const whole = place.path === undefined ? undefined : [...place.path, ...path]
@@ -155,7 +155,7 @@ class DocumentParser {
 
   #readKey(): Path {
     const start = this.#cursor.peek()
-    const path = start === '"' || start === '.' || readableAsKey(start) ? readPath(this.#cursor) : undefined
+    const path = start === '"' || start === '.' || canStartKey(start) ? readPath(this.#cursor) : undefined
     if (path === undefined) throw refuseCharacter(this.#cursor, 'where a key is expected')
     return path
   }
@@ -189,12 +189,12 @@ class DocumentParser {
     for (let index = path.length - 1; index > 0; index--) {
       definition = { kind: 'object', fields: new Map([[path[index] ?? '', [definition]]]), at }
     }
-    define(object, path[0] ?? '', definition)
+    addDefinition(object, path[0] ?? '', definition)
   }
 
   /** Parses a value: one part, or several on one line that are concatenated. */
   #parseValue(place: Place): DefinitionNode {
-    const at = this.#cursor.position()
+    const at = this.#cursor.findPosition()
     const pieces: (DefinitionNode | GapNode)[] = []
     let gap = ''
     for (;;) {
@@ -219,7 +219,7 @@ class DocumentParser {
 
   /** Parses one part of a value; undefined at the end of the value. */
   #parsePiece(place: Place, isFirst: boolean): DefinitionNode | undefined {
-    const at = this.#cursor.position()
+    const at = this.#cursor.findPosition()
     const character = this.#cursor.peek()
     if (character === '' || ',}]\n'.includes(character) || isComment(this.#cursor)) return undefined
     this.#countValue(at)
@@ -279,7 +279,7 @@ class DocumentParser {
     if (character === ',') this.#cursor.skip()
     else if (!hasBrokenLine && character !== '' && character !== '}' && character !== ']') {
       throw new HoconSyntaxError(
-        this.#cursor.position(),
+        this.#cursor.findPosition(),
         `expected a comma or a new line, found ${quoteForMessage(character)}`,
       )
     }
@@ -338,11 +338,11 @@ class DocumentParser {
 
   #report(error: HoconSyntaxError): void {
     if (this.#hasTooManyErrors) return
-    this.#reading.errors.push(configErrorAt(error.at, this.#key.join('.'), error.message, error.hint))
+    this.#reading.errors.push(createConfigError(error.at, this.#key.join('.'), error.message, error.hint))
   }
 }
 
-function readableAsKey(character: string): boolean {
+function canStartKey(character: string): boolean {
   return character !== '' && !/[$"{}[\]:=,+#`^?!@*&\\\p{Cc}]/u.test(character)
 }
 

@@ -1,7 +1,7 @@
 import type { IncludeReader, Reading } from './reading.ts'
 import type { ConfigError } from './config-errors.ts'
 import { parseDocument } from './parse-document.ts'
-import { resolve, type Environment } from './resolve.ts'
+import { resolveDocument, type Environment } from './resolve.ts'
 import type { ConfigObject } from './values.ts'
 
 export interface HoconOptions {
@@ -25,6 +25,6 @@ export function parseHocon(
   const root = parseDocument(text, options.file, reading)
   // A partly parsed text is not resolved, because each error would cause others.
   if (reading.errors.length > 0) return { errors: reading.errors }
-  const value = resolve(root, reading.errors, options.environment)
+  const value = resolveDocument(root, reading.errors, options.environment)
   return reading.errors.length > 0 ? { errors: reading.errors } : { value }
 }

@@ -1,4 +1,4 @@
-import { configErrorAt, type ConfigError } from './config-errors.ts'
+import { createConfigError, type ConfigError } from './config-errors.ts'
 import { hoconLimits } from './limits.ts'
 import type { Path } from './nodes.ts'
 import { parseHocon } from './parse-hocon.ts'
@@ -25,18 +25,20 @@ export function parseOverride(
 function parseKey(text: string): { readonly path: Path; readonly length: number } | { readonly error: ConfigError } {
   const usage = 'write --set KEY=VALUE'
   const equals = findEquals(text)
-  if (equals === -1) return { error: configErrorAt(at, text.trim(), 'there is no = in it', usage) }
+  if (equals === -1) return { error: createConfigError(at, text.trim(), 'there is no = in it', usage) }
   const cursor = new TextCursor(text.slice(0, equals).trim(), at.file)
   try {
     const path = readPath(cursor)
-    if (!cursor.isAtEnd) return { error: configErrorAt(at, text.slice(0, equals), 'this is not a key', usage) }
+    if (!cursor.isAtEnd) return { error: createConfigError(at, text.slice(0, equals), 'this is not a key', usage) }
     if (path.length > hoconLimits.maxDepth) {
-      return { error: configErrorAt(at, text.slice(0, equals), `the key has more than ${hoconLimits.maxDepth} parts`) }
+      return {
+        error: createConfigError(at, text.slice(0, equals), `the key has more than ${hoconLimits.maxDepth} parts`),
+      }
     }
     return { path, length: equals + 1 }
   } catch (error) {
     if (!(error instanceof HoconSyntaxError)) throw error
-    return { error: configErrorAt(at, text.slice(0, equals), error.message, error.hint || usage) }
+    return { error: createConfigError(at, text.slice(0, equals), error.message, error.hint || usage) }
   }
 }
 
@@ -57,10 +59,10 @@ function parseStructure(text: string, key: string): OverrideValue {
   if ('value' in parsed) {
     const value = parsed.value.entries.get('value')
     if (value !== undefined && parsed.value.entries.size === 1) return { value: removePositions(value) }
-    return { error: configErrorAt(at, key, 'text follows the value', 'write each setting in its own --set') }
+    return { error: createConfigError(at, key, 'text follows the value', 'write each setting in its own --set') }
   }
   const [first] = parsed.errors
-  return { error: configErrorAt(at, key, first?.message ?? 'the value cannot be read', first?.hint) }
+  return { error: createConfigError(at, key, first?.message ?? 'the value cannot be read', first?.hint) }
 }
 
 /** Returns the value without positions, because there is no file. */
@@ -71,6 +73,6 @@ function removePositions(value: ConfigValue): ConfigValue {
 }
 
 function readPlain(text: string, key: string): OverrideValue {
-  if (!text.isWellFormed()) return { error: configErrorAt(at, key, 'the value is not well-formed text') }
+  if (!text.isWellFormed()) return { error: createConfigError(at, key, 'the value is not well-formed text') }
   return { value: readScalar(text, at) }
 }

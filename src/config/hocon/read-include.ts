@@ -24,7 +24,7 @@ export function openInclude(
   reading: Pick<Reading, 'readInclude' | 'includes'>,
   openFiles: readonly string[],
 ): { readonly text: string; readonly file: string } {
-  const at = cursor.position()
+  const at = cursor.findPosition()
   const name = readIncludeName(cursor, at)
   const { readInclude } = reading
   reading.includes++

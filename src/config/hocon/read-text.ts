@@ -71,7 +71,7 @@ function isPlain(character: string): boolean {
 /** Returns the error for a character that is not allowed at its position. */
 export function refuseCharacter(cursor: TextCursor, where: string): HoconSyntaxError {
   const character = cursor.peek()
-  const at = cursor.position()
+  const at = cursor.findPosition()
   if (character === '') return new HoconSyntaxError(at, `unexpected end of the text ${where}`)
   if (control.test(character) && character !== lineBreak) {
     return new HoconSyntaxError(
@@ -90,7 +90,7 @@ export function refuseCharacter(cursor: TextCursor, where: string): HoconSyntaxE
 
 /** Reads `"..."` or `"""..."""`; the cursor is at the first quote. */
 export function readQuoted(cursor: TextCursor): string {
-  const at = cursor.position()
+  const at = cursor.findPosition()
   const text = cursor.startsWith('"""') ? readTripleQuoted(cursor, at) : readSingleQuoted(cursor, at)
   if (!text.isWellFormed()) {
     throw new HoconSyntaxError(at, 'the text has an incomplete surrogate pair', 'write the character itself')
@@ -134,7 +134,7 @@ function refuseInQuotes(character: string, opened: Position, cursor: TextCursor)
   // A tab is common in hand-written text, so it has its own message.
   const name = character === '\t' ? 'a tab' : 'a control character'
   return new HoconSyntaxError(
-    cursor.position(),
+    cursor.findPosition(),
     `${name} is not allowed in quotes`,
     'write it as an escape, such as \\t or \\u0009',
   )
@@ -152,7 +152,7 @@ const escapes: ReadonlyMap<string, string> = new Map([
 ])
 
 function readEscape(cursor: TextCursor): string {
-  const at = cursor.position()
+  const at = cursor.findPosition()
   const letter = cursor.peek(1)
   if (letter === 'u') {
     cursor.skip(2)
@@ -172,7 +172,7 @@ function readEscape(cursor: TextCursor): string {
 
 /** Reads a dotted key. Each part is text, quoted or not; inner blanks are kept. */
 export function readPath(cursor: TextCursor): Path {
-  const at = cursor.position()
+  const at = cursor.findPosition()
   const path: string[] = []
   let part: string | undefined
   let gap = ''

@@ -9,7 +9,7 @@
 // Results are not cached between look-ups. Counting steps limits the cost, so that repeated doubling ends in an error instead of
 // exhausting the memory.
 
-import { configErrorAt, type ConfigError } from './config-errors.ts'
+import { createConfigError, type ConfigError } from './config-errors.ts'
 import { assertNever } from './assert-never.ts'
 import { hoconLimits } from './limits.ts'
 import type {
@@ -22,7 +22,7 @@ import type {
   Path,
   ReferenceNode,
 } from './nodes.ts'
-import { textOf, type ConfigObject, type ConfigScalar, type ConfigValue, type Position } from './values.ts'
+import { formatScalar, type ConfigObject, type ConfigScalar, type ConfigValue, type Position } from './values.ts'
 
 /** Names and values that substitutions may use. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -31,14 +31,18 @@ export type Environment = Readonly<Record<string, string | undefined>>
 class ResolveLimitExceeded extends Error {}
 
 /** Resolves everything below `root`. Errors are added to `errors`; the value is complete only if there are none. */
-export function resolve(root: ObjectNode, errors: ConfigError[], environment: Environment | undefined): ConfigObject {
+export function resolveDocument(
+  root: ObjectNode,
+  errors: ConfigError[],
+  environment: Environment | undefined,
+): ConfigObject {
   const resolver = new Resolver(root, errors, environment)
   try {
     return resolver.resolveObject(root)
   } catch (error) {
     if (!(error instanceof ResolveLimitExceeded)) throw error
     errors.push(
-      configErrorAt(resolver.lastReference, '', error.message, 'write the values out instead of substituting them'),
+      createConfigError(resolver.lastReference, '', error.message, 'write the values out instead of substituting them'),
     )
     return { kind: 'object', entries: new Map(), at: root.at }
   }
@@ -166,7 +170,7 @@ class Resolver {
     const items = this.#evaluateItems([node.item])
     if (before === undefined) return { kind: 'array', items, at: node.at }
     if (before.kind !== 'array') {
-      this.#report(node.at, `+= adds to a list, but the value so far is ${nameKind(before)}`, 'use =')
+      this.#report(node.at, `+= adds to a list, but the value so far is ${describeKind(before)}`, 'use =')
       return undefined
     }
     this.#count(before.items.length)
@@ -210,7 +214,7 @@ class Resolver {
     let text = ''
     for (const part of parts) {
       if (part.kind === 'object' || part.kind === 'array') continue
-      text += part.kind === 'gap' ? part.text : textOf(part)
+      text += part.kind === 'gap' ? part.text : formatScalar(part)
     }
     this.#joinedCharacters += text.length
     if (this.#joinedCharacters > hoconLimits.maxJoinedCharacters) {
@@ -222,7 +226,7 @@ class Resolver {
   #refuseMixture(part: ConfigValue, other: string, at: Position): undefined {
     this.#report(
       at,
-      `${nameKind(part)} cannot be joined with ${other}`,
+      `${describeKind(part)} cannot be joined with ${other}`,
       'begin a line or put a comma between two settings',
     )
     return undefined
@@ -334,7 +338,7 @@ class Resolver {
     const isReported = this.#errors.some(
       (error) => error.line === at.line && error.column === at.column && error.file === at.file,
     )
-    if (!isReported) this.#errors.push(configErrorAt(at, '', message, hint))
+    if (!isReported) this.#errors.push(createConfigError(at, '', message, hint))
   }
 }
 
@@ -348,6 +352,6 @@ function isOpaque(node: DefinitionNode): node is ConfigScalar | ArrayNode {
   )
 }
 
-function nameKind(value: ConfigValue): string {
+function describeKind(value: ConfigValue): string {
   return value.kind === 'array' ? 'a list' : value.kind === 'object' ? 'an object' : 'a single value'
 }

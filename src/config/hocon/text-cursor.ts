@@ -64,7 +64,7 @@ export class TextCursor {
     while (!this.isAtEnd && this.#text.charCodeAt(this.#offset) !== lineFeed) this.#offset++
   }
 
-  position(): Position {
+  findPosition(): Position {
     let low = 0
     let high = this.#lineStarts.length - 1
     while (low < high) {

@@ -77,7 +77,7 @@ export function readScalar(text: string, at: Position): ConfigScalar {
 }
 
 /** Returns the scalar as part of a longer text. */
-export function textOf(scalar: ConfigScalar): string {
+export function formatScalar(scalar: ConfigScalar): string {
   if (scalar.kind === 'null') return 'null'
   if (scalar.kind === 'boolean') return String(scalar.value)
   return scalar.text

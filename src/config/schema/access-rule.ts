@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from './bind.ts'
-import { notA, scalarText, showText, type SettingType } from './setting-type.ts'
+import { createTypeProblem, toScalarText, showText, type SettingType } from './setting-type.ts'
 
 /** Allows or denies connections from an address. */
 export interface AccessRule {
@@ -13,8 +13,8 @@ export const addressRange: SettingType<string> = {
   name: 'an address or a network such as 10.0.0.0/8',
   jsonSchema: { type: 'string' },
   read(value) {
-    const text = scalarText(value) ?? ''
-    return isAddressRange(text) ? { value: text } : notA(this.name, value)
+    const text = toScalarText(value) ?? ''
+    return isAddressRange(text) ? { value: text } : createTypeProblem(this.name, value)
   },
   show: showText,
 }
@@ -24,9 +24,9 @@ export const deniedAddresses: SettingType<string> = {
   name: 'loopback, private, or a network such as 10.0.0.0/8',
   jsonSchema: { type: 'string' },
   read(value) {
-    const text = scalarText(value) ?? ''
+    const text = toScalarText(value) ?? ''
     const isKnown = text === 'loopback' || text === 'private' || isAddressRange(text)
-    return isKnown ? { value: text } : notA(this.name, value)
+    return isKnown ? { value: text } : createTypeProblem(this.name, value)
   },
   show: showText,
 }
@@ -36,11 +36,11 @@ export const accessRule: SettingType<AccessRule> = {
   name: 'a rule such as "allow 10.0.0.0/8" or "deny all"',
   jsonSchema: { type: 'string', pattern: String.raw`^(allow|deny) +(all|[0-9a-fA-F:./]+)$` },
   read(value) {
-    const [, verb, range = ''] = /^(allow|deny) +(\S+)$/i.exec((scalarText(value) ?? '').trim()) ?? []
-    if (verb === undefined) return notA(this.name, value)
+    const [, verb, range = ''] = /^(allow|deny) +(\S+)$/i.exec((toScalarText(value) ?? '').trim()) ?? []
+    if (verb === undefined) return createTypeProblem(this.name, value)
     const isAllowed = verb.toLowerCase() === 'allow'
     if (range.toLowerCase() === 'all') return { value: { isAllowed, range: undefined } }
-    return isAddressRange(range) ? { value: { isAllowed, range } } : notA(this.name, value)
+    return isAddressRange(range) ? { value: { isAllowed, range } } : createTypeProblem(this.name, value)
   },
   show: ({ isAllowed, range }) => JSON.stringify(`${isAllowed ? 'allow' : 'deny'} ${range ?? 'all'}`),
 }

@@ -1,5 +1,5 @@
 import type { ConfigValue } from '../hocon/values.ts'
-import { notA, scalarText, showText, type ReadValue, type SettingType } from './setting-type.ts'
+import { createTypeProblem, toScalarText, showText, type ReadValue, type SettingType } from './setting-type.ts'
 
 /** Address of a listener. Without a host it depends on the security profile. */
 export interface Bind {
@@ -20,8 +20,8 @@ export const bind: SettingType<Bind> = {
   name,
   jsonSchema: { type: ['string', 'integer'], minimum: 0, maximum: 65_535 },
   read: (value) => {
-    const read = parseBind(scalarText(value) ?? '')
-    return read === undefined ? notA(name, value) : { value: read }
+    const read = parseBind(toScalarText(value) ?? '')
+    return read === undefined ? createTypeProblem(name, value) : { value: read }
   },
   show: showBind,
 }
@@ -31,10 +31,10 @@ export const address: SettingType<string> = {
   name: 'an address such as 0.0.0.0',
   jsonSchema: { type: 'string' },
   read(value) {
-    const text = scalarText(value) ?? ''
+    const text = toScalarText(value) ?? ''
     const isBareIPv6 = text.includes(':') && !text.startsWith('[')
     const host = parseBind(isBareIPv6 ? `[${text}]:0` : `${text}:0`)?.host
-    return host === undefined ? notA(this.name, value) : { value: host }
+    return host === undefined ? createTypeProblem(this.name, value) : { value: host }
   },
   show: showText,
 }
@@ -44,11 +44,11 @@ export const bindWithPath: SettingType<BindWithPath> = {
   name: `${name}, followed by a path ("0.0.0.0:8083/mqtt")`,
   jsonSchema: bind.jsonSchema,
   read(value: ConfigValue): ReadValue<BindWithPath> {
-    const text = scalarText(value) ?? ''
+    const text = toScalarText(value) ?? ''
     const slash = text.indexOf('/')
     const path = slash === -1 ? '/mqtt' : text.slice(slash)
     const read = parseBind(slash === -1 ? text : text.slice(0, slash))
-    if (read === undefined || !/^\/[A-Za-z0-9/._~-]{0,200}$/.test(path)) return notA(this.name, value)
+    if (read === undefined || !/^\/[A-Za-z0-9/._~-]{0,200}$/.test(path)) return createTypeProblem(this.name, value)
     return { value: { ...read, path } }
   },
   show: (value) => JSON.stringify(`${value.host === undefined ? value.port : showHost(value)}${value.path}`),

@@ -2,7 +2,7 @@
 
 import { quoteForMessage } from '../hocon/config-errors.ts'
 import type { ConfigObject, ConfigValue, PlainValue } from '../hocon/values.ts'
-import { maxTextBytes, notA, showText, type ReadValue, type SettingType } from './setting-type.ts'
+import { maxTextBytes, createTypeProblem, showText, type ReadValue, type SettingType } from './setting-type.ts'
 
 /**
  * A list; a single value without brackets is a list of one, and an object with the keys 1, 2, 3 is a list in their
@@ -14,12 +14,12 @@ export function listOf<T>(type: SettingType<T>, limit = 10_000): SettingType<rea
     name,
     jsonSchema: { anyOf: [{ type: 'array', items: type.jsonSchema, maxItems: limit }, type.jsonSchema] },
     read(value) {
-      const items = itemsOf(value)
+      const items = toItems(value)
       if (items.length > limit) return { problem: `the list has more than ${limit} items` }
       return readItems(items, (item) => type.read(item))
     },
     show: (value) => `[${value.map((item) => type.show(item)).join(', ')}]`,
-    pathsIn: (value) => value.flatMap((item) => type.pathsIn?.(item) ?? []),
+    listPaths: (value) => value.flatMap((item) => type.listPaths?.(item) ?? []),
   }
 }
 
@@ -37,7 +37,7 @@ export function readItems<T>(
   return { value: values }
 }
 
-function itemsOf(value: ConfigValue): readonly ConfigValue[] {
+function toItems(value: ConfigValue): readonly ConfigValue[] {
   if (value.kind === 'array') return value.items
   if (value.kind === 'object' && [...value.entries.keys()].every((key) => /^[0-9]{1,9}$/.test(key))) {
     return [...value.entries].sort(([a], [b]) => Number(a) - Number(b)).map(([, item]) => item)
@@ -60,7 +60,7 @@ export function record(
     name,
     jsonSchema: { type: 'object', properties, required, additionalProperties: false },
     read(value) {
-      if (value.kind !== 'object') return notA(name, value)
+      if (value.kind !== 'object') return createTypeProblem(name, value)
       const missing = required.find((field) => !value.entries.has(field))
       return missing === undefined ? readFields(name, fields, value) : { problem: `${name} needs ${missing}` }
     },
@@ -68,7 +68,7 @@ export function record(
       const shown = [...value].map(([field, part]) => `${field} = ${fields[field]?.show(part) ?? ''}`)
       return `{${shown.join(', ')}}`
     },
-    pathsIn: (value) => [...value].flatMap(([field, part]) => fields[field]?.pathsIn?.(part) ?? []),
+    listPaths: (value) => [...value].flatMap(([field, part]) => fields[field]?.listPaths?.(part) ?? []),
   }
 }
 
@@ -98,11 +98,11 @@ export const textMap: SettingType<ReadonlyMap<string, string>> = {
   name: 'an object with a text for each key',
   jsonSchema: { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } },
   read(value) {
-    if (value.kind !== 'object') return notA(this.name, value)
+    if (value.kind !== 'object') return createTypeProblem(this.name, value)
     const found = new Map<string, string>()
     for (const [key, part] of value.entries) {
       if (part.kind === 'null') continue
-      if (part.kind === 'object' || part.kind === 'array') return { ...notA('text', part), at: part.at }
+      if (part.kind === 'object' || part.kind === 'array') return { ...createTypeProblem('text', part), at: part.at }
       const value = part.kind === 'boolean' ? String(part.value) : part.text
       if (Math.max(Buffer.byteLength(key), Buffer.byteLength(value)) > maxTextBytes)
         return { problem: `the text is longer than ${maxTextBytes} bytes`, at: part.at }

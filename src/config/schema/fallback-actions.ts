@@ -2,8 +2,8 @@
 
 import { readItems } from './collections.ts'
 import { toPlain, type ConfigValue, type PlainValue } from '../hocon/values.ts'
-import { isObject, plainAction, type PlainRuleAction, readId, readRepublish } from './rule-action.ts'
-import { notA, type ReadValue, type SettingType } from './setting-type.ts'
+import { isObject, toPlainAction, type PlainRuleAction, readId, readRepublish } from './rule-action.ts'
+import { createTypeProblem, type ReadValue, type SettingType } from './setting-type.ts'
 
 /** Another action, or a publication. */
 export type FallbackAction = Extract<PlainRuleAction, { readonly kind: 'action' | 'republish' }>
@@ -38,32 +38,32 @@ export const fallbackActions: SettingType<readonly FallbackAction[]> = {
     if (items.length > maxFallbacks) return { problem: `an action has at most ${maxFallbacks} fallbacks` }
     return readItems(items, readFallback)
   },
-  show: (fallbacks) => JSON.stringify(fallbacks.map(plainFallback)),
+  show: (fallbacks) => JSON.stringify(fallbacks.map(toPlainFallback)),
 }
 
 function readFallback(value: ConfigValue): ReadValue<FallbackAction> {
   const plain = toPlain(value)
-  if (!isObject(plain)) return notA(name, value)
+  if (!isObject(plain)) return createTypeProblem(name, value)
   const { kind, type, name: named, args } = plain
   if (kind === 'republish') {
     if (!isObject(args)) return { problem: 'a fallback of the kind republish needs args {topic = ...}' }
-    return onlyFallback(readRepublish(args))
+    return toFallback(readRepublish(args))
   }
   if (kind !== 'reference') return { problem: 'kind of a fallback is reference or republish' }
   if (typeof type !== 'string' || typeof named !== 'string')
     return { problem: 'a fallback of the kind reference needs type and name of an action' }
-  return onlyFallback(readId(`${type}:${named}`))
+  return toFallback(readId(`${type}:${named}`))
 }
 
-function onlyFallback(read: ReadValue<PlainRuleAction>): ReadValue<FallbackAction> {
+function toFallback(read: ReadValue<PlainRuleAction>): ReadValue<FallbackAction> {
   if ('problem' in read) return read
   const { value } = read
   return value.kind === 'action' || value.kind === 'republish' ? { value } : { problem: `the value is not ${name}` }
 }
 
-function plainFallback(fallback: FallbackAction): PlainValue {
+function toPlainFallback(fallback: FallbackAction): PlainValue {
   if (fallback.kind === 'republish') {
-    const plain = plainAction(fallback)
+    const plain = toPlainAction(fallback)
     return { kind: 'republish', args: isObject(plain) ? (plain['args'] ?? {}) : {} }
   }
   const [type = '', ...rest] = fallback.id.split(':')

@@ -1,6 +1,6 @@
 // Names of namespaces, and patterns for them in user names.
 
-import { notA, scalarText, showText, text, type SettingType } from './setting-type.ts'
+import { createTypeProblem, toScalarText, showText, text, type SettingType } from './setting-type.ts'
 
 /** The namespace is between `before` and `after`; an open side may have further text. */
 export interface NamespacePattern {
@@ -26,15 +26,16 @@ export const namespacePattern: SettingType<NamespacePattern> = {
   name,
   jsonSchema: { type: 'string' },
   read(value) {
-    const found = scalarText(value) ?? ''
+    const found = toScalarText(value) ?? ''
     const [front = '', back, ...more] = found.split(place)
-    if (back === undefined || more.length > 0 || Buffer.byteLength(found) > 1_024) return notA(name, value)
+    if (back === undefined || more.length > 0 || Buffer.byteLength(found) > 1_024) return createTypeProblem(name, value)
     const isOpenBefore = front.startsWith('*')
     const isOpenAfter = back.endsWith('*')
     const before = isOpenBefore ? front.slice(1) : front
     const after = isOpenAfter ? back.slice(0, -1) : back
     const isWithoutEnd = (isOpenBefore && before === '') || (isOpenAfter && after === '')
-    if (isWithoutEnd || (isOpenBefore && isOpenAfter) || /[*\p{Cc}]/u.test(before + after)) return notA(name, value)
+    if (isWithoutEnd || (isOpenBefore && isOpenAfter) || /[*\p{Cc}]/u.test(before + after))
+      return createTypeProblem(name, value)
     return { value: { before, after, isOpenBefore, isOpenAfter } }
   },
   show: ({ before, after, isOpenBefore, isOpenAfter }) =>

@@ -16,7 +16,7 @@ export function path(
 ): SettingType<string> {
   return {
     ...text({ maxBytes: maxPathBytes, isEmptyAllowed }),
-    pathsIn: (value) => (value === '' ? [] : [{ path: value, base, isWritten }]),
+    listPaths: (value) => (value === '' ? [] : [{ path: value, base, isWritten }]),
   }
 }
 

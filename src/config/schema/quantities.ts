@@ -1,6 +1,6 @@
 // Durations and sizes: numbers with a unit.
 
-import { notA, scalarText, type SettingType } from './setting-type.ts'
+import { createTypeProblem, toScalarText, type SettingType } from './setting-type.ts'
 
 const durationUnits: readonly (readonly [string, number])[] = [
   ['d', 86_400_000],
@@ -51,8 +51,8 @@ export function duration(bounds: DurationBounds): SettingType<number> {
       minimum: 0,
     },
     read(value) {
-      const ms = parseDuration(scalarText(value) ?? '', bounds.bareUnitMs ?? 1_000)
-      if (ms === undefined || ms < bounds.minMs || ms > bounds.maxMs) return notA(name, value)
+      const ms = parseDuration(toScalarText(value) ?? '', bounds.bareUnitMs ?? 1_000)
+      if (ms === undefined || ms < bounds.minMs || ms > bounds.maxMs) return createTypeProblem(name, value)
       return ms % step === 0 ? { value: ms } : { problem: `the duration is not a multiple of ${showDuration(step)}` }
     },
     show: showDuration,
@@ -62,7 +62,7 @@ export function duration(bounds: DurationBounds): SettingType<number> {
 /** Milliseconds; undefined if the text is not a duration or has a fraction of a millisecond. */
 export function parseDuration(text: string, bareUnitMs: number): number | undefined {
   const trimmed = text.trim().toLowerCase()
-  if (/^[0-9]{1,15}(?:\.[0-9]{1,6})?$/.test(trimmed)) return integerOrUndefined(Number(trimmed) * bareUnitMs)
+  if (/^[0-9]{1,15}(?:\.[0-9]{1,6})?$/.test(trimmed)) return toSafeInteger(Number(trimmed) * bareUnitMs)
   if (trimmed.length > 64 || !/^(?:[0-9]{1,15}(?:\.[0-9]{1,6})?\s*[a-z]+\s*)+$/.test(trimmed)) return undefined
   let ms = 0
   for (const [, number, unit] of trimmed.matchAll(/([0-9.]+)\s*([a-z]+)/g)) {
@@ -70,10 +70,10 @@ export function parseDuration(text: string, bareUnitMs: number): number | undefi
     if (unitMs === undefined) return undefined
     ms += Number(number) * unitMs
   }
-  return integerOrUndefined(ms)
+  return toSafeInteger(ms)
 }
 
-function integerOrUndefined(number: number): number | undefined {
+function toSafeInteger(number: number): number | undefined {
   return Number.isSafeInteger(number) ? number : undefined
 }
 
@@ -112,10 +112,10 @@ export function size(bounds: { readonly minBytes: number; readonly maxBytes: num
     name,
     jsonSchema: { type: ['string', 'integer'], pattern: String.raw`^[0-9]+\s*([kKmMgG]?[iI]?[bB]?)$`, minimum: 0 },
     read(value) {
-      const bytes = parseSize(scalarText(value) ?? '')
+      const bytes = parseSize(toScalarText(value) ?? '')
       return bytes !== undefined && bytes >= bounds.minBytes && bytes <= bounds.maxBytes
         ? { value: bytes }
-        : notA(name, value)
+        : createTypeProblem(name, value)
     },
     show: showSize,
   }
@@ -125,7 +125,7 @@ export function size(bounds: { readonly minBytes: number; readonly maxBytes: num
 export function parseSize(text: string): number | undefined {
   const parts = /^([0-9]{1,15})\s*([a-z]*)$/.exec(text.trim().toLowerCase())
   const unit = sizeUnitBytes.get(parts?.[2] ?? '')
-  return parts === null || unit === undefined ? undefined : integerOrUndefined(Number(parts[1]) * unit)
+  return parts === null || unit === undefined ? undefined : toSafeInteger(Number(parts[1]) * unit)
 }
 
 /** The size in the largest unit without a remainder. */

@@ -2,7 +2,7 @@
 
 import { readItems } from './collections.ts'
 import { toPlain, type ConfigValue, type PlainValue } from '../hocon/values.ts'
-import { maxTextBytes, notA, scalarText, type ReadValue, type SettingType } from './setting-type.ts'
+import { maxTextBytes, createTypeProblem, toScalarText, type ReadValue, type SettingType } from './setting-type.ts'
 
 /** All texts are templates. */
 export interface RepublishArguments {
@@ -61,22 +61,22 @@ export const ruleActions: SettingType<readonly RuleActionConfig[]> = {
     if (items.length > maxActions) return { problem: `a rule has at most ${maxActions} actions` }
     return readItems(items, readAction)
   },
-  show: (actions) => JSON.stringify(actions.map(plainAction)),
+  show: (actions) => JSON.stringify(actions.map(toPlainAction)),
 }
 
 /** Returns the actions and, behind them, their fallbacks. */
-export function withFallbacks(actions: readonly RuleActionConfig[]): readonly PlainRuleAction[] {
+export function listWithFallbacks(actions: readonly RuleActionConfig[]): readonly PlainRuleAction[] {
   return [...actions, ...actions.flatMap(({ fallbacks = [] }) => fallbacks)]
 }
 
 /** Returns the action as in a configuration and in the API. */
-export function plainAction(action: RuleActionConfig): PlainValue {
+export function toPlainAction(action: RuleActionConfig): PlainValue {
   const { fallbacks = [] } = action
-  const plain = withoutFallbacks(action)
-  return fallbacks.length === 0 ? plain : { action: plain, fallbacks: fallbacks.map(withoutFallbacks) }
+  const plain = toPlainActionWithoutFallbacks(action)
+  return fallbacks.length === 0 ? plain : { action: plain, fallbacks: fallbacks.map(toPlainActionWithoutFallbacks) }
 }
 
-function withoutFallbacks(action: PlainRuleAction): PlainValue {
+function toPlainActionWithoutFallbacks(action: PlainRuleAction): PlainValue {
   if (action.kind === 'action') return action.id
   if (action.kind === 'console') return { function: 'console', args: {} }
   if (action.kind === 'do-nothing') return { function: 'do_nothing', args: {} }
@@ -104,7 +104,7 @@ function readAction(value: ConfigValue): ReadValue<RuleActionConfig> {
 
 function readPlainAction(plain: PlainValue | undefined, value: ConfigValue): ReadValue<PlainRuleAction> {
   if (typeof plain === 'string') return readId(plain)
-  if (!isObject(plain)) return notA(name, value)
+  if (!isObject(plain)) return createTypeProblem(name, value)
   const written = plain['function']
   if (written === 'console') return { value: { kind: 'console' } }
   if (written === 'do_nothing') return { value: { kind: 'do-nothing' } }
@@ -126,7 +126,7 @@ const argumentNames = ['topic', 'qos', 'retain', 'payload', 'mqtt_properties', '
 export function readRepublish(args: Readonly<Record<string, PlainValue>>): ReadValue<PlainRuleAction> {
   const unknown = Object.keys(args).find((key) => !argumentNames.includes(key))
   if (unknown !== undefined) return { problem: `republish has no argument ${JSON.stringify(unknown)}` }
-  const topic = textOf(args['topic'])
+  const topic = toText(args['topic'])
   if (topic === undefined || topic === '') return { problem: 'republish needs args.topic' }
   const properties = args['mqtt_properties'] ?? {}
   const userProperties = args['user_properties'] ?? ''
@@ -134,24 +134,24 @@ export function readRepublish(args: Readonly<Record<string, PlainValue>>): ReadV
   if (typeof userProperties !== 'string' && !isTexts(userProperties))
     return { problem: 'args.user_properties is neither a template nor an object with a text for each key' }
   const rest = {
-    qos: textOf(args['qos']) ?? '${qos}',
-    retain: textOf(args['retain']) ?? '${retain}',
-    payload: textOf(args['payload']) ?? '${payload}',
+    qos: toText(args['qos']) ?? '${qos}',
+    retain: toText(args['retain']) ?? '${retain}',
+    payload: toText(args['payload']) ?? '${payload}',
   }
-  const texts = { topic, ...rest, mqttProperties: texted(properties) }
-  const user = typeof userProperties === 'string' ? userProperties : texted(userProperties)
+  const texts = { topic, ...rest, mqttProperties: toTexts(properties) }
+  const user = typeof userProperties === 'string' ? userProperties : toTexts(userProperties)
   return { value: { kind: 'republish', arguments: { ...texts, userProperties: user } } }
 }
 
 /** SQL and templates: text with several lines. */
-export function linesOfText(maxBytes: number): SettingType<string> {
+export function multilineText(maxBytes: number): SettingType<string> {
   const name = 'text'
   return {
     name,
     jsonSchema: { type: 'string' },
     read(value) {
-      const found = scalarText(value)
-      if (found === undefined) return notA(name, value)
+      const found = toScalarText(value)
+      if (found === undefined) return createTypeProblem(name, value)
       if (Buffer.byteLength(found) > maxBytes) return { problem: `the text is longer than ${maxBytes} bytes` }
       return /[^\P{Cc}\t\r\n]/u.test(found) ? { problem: 'the text contains a control character' } : { value: found }
     },
@@ -166,14 +166,14 @@ export function isObject(value: PlainValue | undefined): value is Readonly<Recor
 }
 
 function isTexts(value: PlainValue): value is Readonly<Record<string, PlainValue>> {
-  return isObject(value) && Object.values(value).every((part) => textOf(part) !== undefined)
+  return isObject(value) && Object.values(value).every((part) => toText(part) !== undefined)
 }
 
-function texted(value: Readonly<Record<string, PlainValue>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, textOf(part) ?? '']))
+function toTexts(value: Readonly<Record<string, PlainValue>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, toText(part) ?? '']))
 }
 
-function textOf(value: PlainValue | undefined): string | undefined {
+function toText(value: PlainValue | undefined): string | undefined {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
   const text = String(value)
   return Buffer.byteLength(text) > maxTextBytes ? undefined : text

@@ -1,7 +1,7 @@
 // URLs of remote brokers: `mqtt-tcp://broker.example:1883`.
 
 import type { SettingType } from './setting-type.ts'
-import { notA, scalarText, showText } from './setting-type.ts'
+import { createTypeProblem, toScalarText, showText } from './setting-type.ts'
 
 export interface ServerUrl {
   readonly scheme: 'tcp' | 'tls' | 'ws' | 'wss' | 'quic'
@@ -54,8 +54,8 @@ export const serverUrl: SettingType<string> = {
   name: `the URL of a broker, such as ${defaultPorts}`,
   jsonSchema: { type: 'string' },
   read(value) {
-    const text = scalarText(value)
-    if (text === undefined) return notA(this.name, value)
+    const text = toScalarText(value)
+    if (text === undefined) return createTypeProblem(this.name, value)
     // Sample files contain "" for unused settings.
     if (text === '') return { value: text }
     const parsed = parseServerUrl(text)
@@ -69,8 +69,8 @@ export const serverAddress: SettingType<string> = {
   name: 'host:port of a broker, such as endpoint.example:8883',
   jsonSchema: { type: 'string' },
   read(value) {
-    const text = scalarText(value)
-    if (text === undefined) return notA(this.name, value)
+    const text = toScalarText(value)
+    if (text === undefined) return createTypeProblem(this.name, value)
     if (text === '') return { value: text }
     if (text.includes('/')) return { problem: 'the address is only host:port: TLS is always used' }
     const parsed = parseServerUrl(`mqtts://${text}`)

@@ -2,7 +2,7 @@
 
 import { quoteForMessage } from '../hocon/config-errors.ts'
 import type { NamedPath } from './named-path.ts'
-import { readScalar, textOf, type ConfigValue, type PlainValue, type Position } from '../hocon/values.ts'
+import { readScalar, formatScalar, type ConfigValue, type PlainValue, type Position } from '../hocon/values.ts'
 
 /** A valid value, possibly with a warning, or what is wrong. `at`: the part of the value that is meant, if not all. */
 export type ReadValue<T> =
@@ -20,24 +20,24 @@ export interface SettingType<T> {
   /** Whether a value may have several lines. */
   readonly hasLines?: boolean | undefined
   /** Returns paths of files and directories in a value; absent: there are none. */
-  pathsIn?(value: T): readonly NamedPath[]
+  listPaths?(value: T): readonly NamedPath[]
 }
 
 /** The error for a value that is not a `name`. */
-export function notA(name: string, value: ConfigValue): { readonly problem: string } {
-  return { problem: `${nameValue(value)} is not ${name}` }
+export function createTypeProblem(name: string, value: ConfigValue): { readonly problem: string } {
+  return { problem: `${describeValue(value)} is not ${name}` }
 }
 
-function nameValue(value: ConfigValue): string {
+function describeValue(value: ConfigValue): string {
   if (value.kind === 'object') return 'an object'
   if (value.kind === 'array') return 'a list'
-  return quoteForMessage(textOf(value))
+  return quoteForMessage(formatScalar(value))
 }
 
 /** Returns the scalar's text; undefined for objects, lists and null. */
-export function scalarText(value: ConfigValue): string | undefined {
+export function toScalarText(value: ConfigValue): string | undefined {
   if (value.kind === 'object' || value.kind === 'array' || value.kind === 'null') return undefined
-  return textOf(value)
+  return formatScalar(value)
 }
 
 /** Returns text as in a configuration: quoted if needed. */
@@ -60,8 +60,8 @@ export const boolean: SettingType<boolean> = {
   name: 'true or false',
   jsonSchema: { type: 'boolean' },
   read(value) {
-    const word = switchWords.get(scalarText(value)?.toLowerCase() ?? '')
-    return word === undefined ? notA(this.name, value) : { value: word }
+    const word = switchWords.get(toScalarText(value)?.toLowerCase() ?? '')
+    return word === undefined ? createTypeProblem(this.name, value) : { value: word }
   },
   show: String,
 }
@@ -73,10 +73,10 @@ export function integer(bounds: { readonly min: number; readonly max: number }):
     name,
     jsonSchema: { type: 'integer', minimum: bounds.min, maximum: bounds.max },
     read(value) {
-      const text = scalarText(value) ?? ''
+      const text = toScalarText(value) ?? ''
       // 1e3 and 10.0 are whole numbers too, but they are probably a mistake.
       const number = /^-?[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN
-      return number >= bounds.min && number <= bounds.max ? { value: number } : notA(name, value)
+      return number >= bounds.min && number <= bounds.max ? { value: number } : createTypeProblem(name, value)
     },
     show: String,
   }
@@ -89,9 +89,9 @@ export function decimal(bounds: { readonly moreThan: number; readonly max: numbe
     name,
     jsonSchema: { type: 'number', exclusiveMinimum: bounds.moreThan, maximum: bounds.max },
     read(value) {
-      const text = scalarText(value) ?? ''
+      const text = toScalarText(value) ?? ''
       const number = /^-?[0-9]{1,16}(?:\.[0-9]{1,16})?$/.test(text) ? Number(text) : Number.NaN
-      return number > bounds.moreThan && number <= bounds.max ? { value: number } : notA(name, value)
+      return number > bounds.moreThan && number <= bounds.max ? { value: number } : createTypeProblem(name, value)
     },
     show: String,
   }
@@ -104,9 +104,9 @@ export function choice<const Word extends string>(words: readonly Word[]): Setti
     name,
     jsonSchema: { type: 'string', enum: words },
     read(value) {
-      const text = scalarText(value)?.toLowerCase()
+      const text = toScalarText(value)?.toLowerCase()
       const word = words.find((candidate) => candidate.toLowerCase() === text)
-      return word === undefined ? notA(name, value) : { value: word }
+      return word === undefined ? createTypeProblem(name, value) : { value: word }
     },
     // A digit needs no quotes: it is read as a word again.
     show: (word) => (/^[0-9]$/.test(word) ? word : showText(word)),
@@ -132,10 +132,10 @@ export function text(bounds: TextBounds = {}): SettingType<string> {
     name,
     jsonSchema: { type: 'string', ...(bounds.form === undefined ? {} : { pattern: bounds.form.pattern.source }) },
     read(value) {
-      const found = scalarText(value)
-      if (found === undefined || (found === '' && bounds.isEmptyAllowed !== true)) return notA(name, value)
+      const found = toScalarText(value)
+      if (found === undefined || (found === '' && bounds.isEmptyAllowed !== true)) return createTypeProblem(name, value)
       if (Buffer.byteLength(found) > maxBytes) return { problem: `the text is longer than ${maxBytes} bytes` }
-      if (bounds.form !== undefined && !bounds.form.pattern.test(found)) return notA(name, value)
+      if (bounds.form !== undefined && !bounds.form.pattern.test(found)) return createTypeProblem(name, value)
       // A control character in a name or a path is a mistake or an attack.
       return /\p{Cc}/u.test(found) ? { problem: 'the text contains a control character' } : { value: found }
     },
@@ -156,7 +156,7 @@ export function optional<T>(
     name,
     jsonSchema: { anyOf: [type.jsonSchema, { type: 'string', enum: [...emptyWords] }, { type: 'null' }] },
     read(value) {
-      const found = scalarText(value)?.toLowerCase() ?? ''
+      const found = toScalarText(value)?.toLowerCase() ?? ''
       if (emptyWords.has(found)) return { value: undefined }
       const read = type.read(value)
       return 'problem' in read && read.problem.endsWith(type.name)
@@ -165,6 +165,6 @@ export function optional<T>(
     },
     show: (value) => (value === undefined ? word : type.show(value)),
     hasLines: type.hasLines,
-    pathsIn: (value) => (value === undefined ? [] : (type.pathsIn?.(value) ?? [])),
+    listPaths: (value) => (value === undefined ? [] : (type.listPaths?.(value) ?? [])),
   }
 }

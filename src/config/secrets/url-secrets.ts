@@ -45,7 +45,7 @@ export function maskUrlSecrets(text: string): string {
   if (!text.includes('@') && !text.includes('=') && !pathMarks.some((part) => text.includes(part))) return text
   let shown = ''
   let end = 0
-  for (const secret of urlSecrets(text)) {
+  for (const secret of findUrlSecrets(text)) {
     shown += text.slice(end, secret.start) + mask
     end = secret.start + secret.text.length
   }
@@ -54,17 +54,17 @@ export function maskUrlSecrets(text: string): string {
 
 /** Returns whether a secret of a URL is a mask. */
 export function hasMaskedUrl(text: string): boolean {
-  return text.includes(mask) && urlSecrets(text).some((secret) => secret.text === mask)
+  return text.includes(mask) && findUrlSecrets(text).some((secret) => secret.text === mask)
 }
 
 /** Replaces masks in URLs of `sent` by the secrets of `stored` with the same names. Masks without one remain. */
 export function restoreUrlSecrets(sent: string, stored: string): string {
   if (!hasMaskedUrl(sent)) return sent
   if (maskUrlSecrets(stored) === sent) return stored
-  const known = Map.groupBy(urlSecrets(stored), ({ name }) => name)
+  const known = Map.groupBy(findUrlSecrets(stored), ({ name }) => name)
   let restored = ''
   let end = 0
-  for (const { name, text, start } of urlSecrets(sent)) {
+  for (const { name, text, start } of findUrlSecrets(sent)) {
     const secret = text === mask ? known.get(name)?.shift() : undefined
     restored += sent.slice(end, start) + (secret?.text ?? text)
     end = start + text.length
@@ -72,9 +72,9 @@ export function restoreUrlSecrets(sent: string, stored: string): string {
   return restored + sent.slice(end)
 }
 
-function urlSecrets(text: string): readonly UrlSecret[] {
+function findUrlSecrets(text: string): readonly UrlSecret[] {
   const users = [...text.matchAll(userInfo)].map((match) => ({ name: '@', text: match[0], start: match.index }))
-  const isInQuery = queryFinder(text)
+  const isInQuery = createQueryFinder(text)
   const values = [...text.matchAll(queryValue)].flatMap((match) => {
     const name = decodeName(match.groups?.['name'] ?? '')
     if (placeholder.test(match[0])) return []
@@ -99,7 +99,7 @@ function isHarmless(name: string, value: string): boolean {
  * Returns a function that tells whether a position is in a query. Positions must ascend, so that each character is read once. In a text that
  * is no query, such as `a;b=c` in SQL, only names and values of secrets count.
  */
-function queryFinder(text: string): (position: number) => boolean {
+function createQueryFinder(text: string): (position: number) => boolean {
   let at = 0
   let isInside = false
   return (position) => {

@@ -18,7 +18,7 @@ const hashAlgorithm = section('built_in_database: how new passwords are hashed.'
 })
 
 /** `scope`: the gateway or listener that authenticates its clients; `otherwise`: the authentication that applies if it is not set. */
-export function authenticationOf(scope: string, otherwise: string) {
+export function createAuthenticationSection(scope: string, otherwise: string) {
   return section(`Authentication of the clients of ${scope}. If it is not set, ${otherwise} applies.`, {
     enable: setting(boolean, true, {
       description: `Whether this authentication is used. If false, ${otherwise} applies.`,

@@ -1,6 +1,6 @@
 // gateway: protocols of constrained devices. A gateway runs if it has a listener.
 
-import { authenticationOf } from './gateway-authentication.ts'
+import { createAuthenticationSection } from './gateway-authentication.ts'
 import { accessRule } from '../schema/access-rule.ts'
 import { tlsSettings } from './listeners.ts'
 import { bind, type Bind } from '../schema/bind.ts'
@@ -16,7 +16,7 @@ const maybeText = optional(anyText, 'none')
 const dayMs = 86_400_000
 const maxPredefinedTopics = 10_000
 
-function socketsOf<More extends object>(what: string, port: number, more: More = {} as More) {
+function createListenerSection<More extends object>(what: string, port: number, more: More = {} as More) {
   const defaultBind: Bind = { host: undefined, port }
   return namedSection(`${what} listeners of the gateway. The key is the name of the listener.`, {
     entries: {},
@@ -56,7 +56,7 @@ function socketsOf<More extends object>(what: string, port: number, more: More =
       namespace: setting(optional(namespaceName, 'none'), undefined, {
         description: 'Namespace that the clients of this listener belong to.',
       }),
-      authentication: authenticationOf('this listener', 'the authentication of the gateway'),
+      authentication: createAuthenticationSection('this listener', 'the authentication of the gateway'),
       ...more,
     }),
   })
@@ -106,15 +106,15 @@ const dtlsOptions = section('Certificates, keys and options of DTLS 1.2 for this
   }),
 })
 
-function udpListeners(port: number, dtlsPort: number) {
+function createUdpListeners(port: number, dtlsPort: number) {
   return section('UDP and DTLS listeners of the gateway.', {
-    udp: socketsOf('UDP', port),
-    dtls: socketsOf('DTLS', dtlsPort, { dtls_options: dtlsOptions, ...certificateIdentity }),
+    udp: createListenerSection('UDP', port),
+    dtls: createListenerSection('DTLS', dtlsPort, { dtls_options: dtlsOptions, ...certificateIdentity }),
   })
 }
 
 const commonSettings = {
-  authentication: authenticationOf('the gateway', 'the chain of the broker (auth)'),
+  authentication: createAuthenticationSection('the gateway', 'the chain of the broker (auth)'),
   enable: setting(boolean, true, { description: 'Whether the gateway runs. It needs at least one listener.' }),
   idle_timeout: setting(duration({ minMs: 1_000, maxMs: dayMs }), 30_000, {
     field: 'idleTimeoutMs',
@@ -203,7 +203,7 @@ const mqttsn = section('The MQTT-SN 1.2 gateway: MQTT for sensor networks, over 
       'Maximum number of times that a packet is sent again. If the last one is not acknowledged either, the client is disconnected.',
   }),
   clientinfo_override: override,
-  listeners: udpListeners(1_884, 1_885),
+  listeners: createUdpListeners(1_884, 1_885),
 })
 
 const coap = section('The CoAP gateway (RFC 7252): clients publish and subscribe with CoAP requests, over UDP.', {
@@ -236,12 +236,12 @@ const coap = section('The CoAP gateway (RFC 7252): clients publish and subscribe
     description: 'Maximum size of a request body that is sent in blocks. A larger one is refused with 4.13.',
   }),
   clientinfo_override: override,
-  listeners: udpListeners(5_683, 5_684),
+  listeners: createUdpListeners(5_683, 5_684),
 })
 
 const qos = integer({ min: 0, max: 2 })
 
-function translator(what: string, topic: string) {
+function createTranslatorSection(what: string, topic: string) {
   return section(what, {
     topic: setting(text(), topic, { description: 'Topic, without the mount point.' }),
     qos: setting(qos, 0, {
@@ -282,17 +282,17 @@ const lwm2m = section(
         'Which registration updates are published to MQTT. contains_object_list: only those with a list of objects. always: all.',
     }),
     translators: section('Topics and QoS of the messages to and from devices.', {
-      command: translator(
+      command: createTranslatorSection(
         'Commands for a device. They wait until the device can receive them, also over a restart of the broker; so the QoS of the subscription is at least 1.',
         'dn/#',
       ),
-      response: translator('Responses of devices to commands.', 'up/resp'),
-      notify: translator('Notifications: values of observed resources.', 'up/notify'),
-      register: translator('Registrations of devices.', 'up/resp'),
-      update: translator('Updates of registrations of devices.', 'up/update'),
+      response: createTranslatorSection('Responses of devices to commands.', 'up/resp'),
+      notify: createTranslatorSection('Notifications: values of observed resources.', 'up/notify'),
+      register: createTranslatorSection('Registrations of devices.', 'up/resp'),
+      update: createTranslatorSection('Updates of registrations of devices.', 'up/update'),
     }),
     clientinfo_override: override,
-    listeners: udpListeners(5_783, 5_784),
+    listeners: createUdpListeners(5_783, 5_784),
   },
 )
 
@@ -333,8 +333,8 @@ const stomp = section('The STOMP 1.0, 1.1 and 1.2 gateway: text frames over TCP.
     },
   ),
   listeners: section('TCP and TLS listeners of the gateway.', {
-    tcp: socketsOf('TCP', 61_613),
-    ssl: socketsOf('TLS', 61_614, tlsSettings),
+    tcp: createListenerSection('TCP', 61_613),
+    ssl: createListenerSection('TLS', 61_614, tlsSettings),
   }),
 })
 

@@ -144,8 +144,8 @@ interface KeyLevel {
 
 /** Returns the schema of `key` with the reasons of the table. Parts without an entry stay the same objects. */
 export function markIgnored<Node extends SchemaNode>(node: Node, key = ''): Node {
-  const whole: readonly KeyLevel[] = [levelsOf(ignoredSettings)]
-  return markLevel(node, key === '' ? whole : key.split('.').reduce(levelsBelow, whole))
+  const whole: readonly KeyLevel[] = [indexLevels(ignoredSettings)]
+  return markLevel(node, key === '' ? whole : key.split('.').reduce(findLevelsBelow, whole))
 }
 
 /** Walks the schema and the table together: each thread of the node reads the schema when it starts. */
@@ -155,19 +155,19 @@ function markLevel<Node extends SchemaNode>(node: Node, matching: readonly KeyLe
   if (ignored !== undefined) return { ...node, ignored }
   if (node.kind === 'setting') return node
   const entries = Object.entries(node.entries).map(
-    ([name, entry]) => [name, markLevel(entry, levelsBelow(matching, name))] as const,
+    ([name, entry]) => [name, markLevel(entry, findLevelsBelow(matching, name))] as const,
   )
   const named =
-    node.named === undefined ? undefined : markLevel(node.named, levelsBelow(matching, `<${node.placeholder}>`))
+    node.named === undefined ? undefined : markLevel(node.named, findLevelsBelow(matching, `<${node.placeholder}>`))
   const isSame = named === node.named && entries.every(([name, entry]) => entry === node.entries[name])
   return isSame ? node : { ...node, entries: Object.fromEntries(entries), named }
 }
 
-function levelsBelow(matching: readonly KeyLevel[], name: string): readonly KeyLevel[] {
+function findLevelsBelow(matching: readonly KeyLevel[], name: string): readonly KeyLevel[] {
   return matching.flatMap(({ below }) => [below.get(name) ?? [], below.get('*') ?? []].flat())
 }
 
-function levelsOf(table: Readonly<Record<string, string>>): KeyLevel {
+function indexLevels(table: Readonly<Record<string, string>>): KeyLevel {
   const root: KeyLevel = { reason: undefined, below: new Map() }
   for (const [key, reason] of Object.entries(table)) {
     let level = root

@@ -110,7 +110,7 @@ export const sharedListenerSettings = {
   ...clientNames,
 }
 
-function listenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B>, defaultBind: B) {
+function createListenerSettings<B extends Bind | BindWithPath>(bindType: SettingType<B>, defaultBind: B) {
   return {
     enable: setting(boolean, true, {
       description: 'Whether the listener is opened. When a listener is disabled, its clients are disconnected.',
@@ -288,13 +288,13 @@ const quicSettings = {
   ...quicOptions,
 }
 
-function listenersOf<B extends Bind | BindWithPath, More extends object>(
+function createListenerSection<B extends Bind | BindWithPath, More extends object>(
   description: string,
   bindType: SettingType<B>,
   defaultBind: B,
   more: More,
 ) {
-  const entries = { ...listenerSettings(bindType, defaultBind), ...more }
+  const entries = { ...createListenerSettings(bindType, defaultBind), ...more }
   const named = section('A further listener of this kind. The key is its name.', entries)
   return namedSection(description, { entries, placeholder: 'name', named })
 }
@@ -302,21 +302,21 @@ function listenersOf<B extends Bind | BindWithPath, More extends object>(
 export const listeners = section(
   'Listeners: the addresses and ports on which clients connect. Without a listener in the configuration, the broker opens tcp on port 1883; otherwise it opens the configured listeners only.',
   {
-    tcp: listenersOf('MQTT over TCP.', bind, { host: undefined, port: 1_883 }, {}),
-    ssl: listenersOf('MQTT over TLS.', bind, { host: undefined, port: 8_883 }, tlsSettings),
-    ws: listenersOf(
+    tcp: createListenerSection('MQTT over TCP.', bind, { host: undefined, port: 1_883 }, {}),
+    ssl: createListenerSection('MQTT over TLS.', bind, { host: undefined, port: 8_883 }, tlsSettings),
+    ws: createListenerSection(
       'MQTT over WebSocket.',
       bindWithPath,
       { host: undefined, port: 8_083, path: '/mqtt' },
       webSocketSettings,
     ),
-    wss: listenersOf(
+    wss: createListenerSection(
       'MQTT over WebSocket and TLS. A listener without a certificate uses the certificate of listeners.ssl, and also its requirements: client certificates, TLS versions and ciphers.',
       bindWithPath,
       { host: undefined, port: 8_084, path: '/mqtt' },
       { ...tlsSettings, ...webSocketSettings },
     ),
-    quic: listenersOf(
+    quic: createListenerSection(
       'MQTT over QUIC, on a UDP port. It needs the package @currentspace/http3; without it, the broker logs a warning and starts without this listener. Each changed setting, and a renewed certificate, reopens the listener and so disconnects its clients; a renewed revocation list does not.',
       bind,
       { host: undefined, port: 14_567 },

@@ -1,6 +1,6 @@
 // mqtt and retainer: limits and options of the protocol. Their defaults are those of the core.
 
-import { boolean, choice, decimal, integer, optional, scalarText, type SettingType } from '../schema/setting-type.ts'
+import { boolean, choice, decimal, integer, optional, toScalarText, type SettingType } from '../schema/setting-type.ts'
 import { duration, parseDuration, size } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 import { maxCount } from './node.ts'
@@ -20,8 +20,8 @@ const awaitingRelease: SettingType<number> = {
   ...awaitingReleaseCount,
   read(value) {
     const read = awaitingReleaseCount.read(value)
-    const isDuration = 'problem' in read && parseDuration(scalarText(value) ?? '', 1_000) !== undefined
-    if (!isDuration || /^[0-9.]+$/.test(scalarText(value) ?? '')) return read
+    const isDuration = 'problem' in read && parseDuration(toScalarText(value) ?? '', 1_000) !== undefined
+    if (!isDuration || /^[0-9.]+$/.test(toScalarText(value) ?? '')) return read
     return { value: 100, warning: 'a duration has no meaning here: it is a number of packets; 100 is used' }
   },
 }

@@ -1,12 +1,12 @@
 // rule_engine: rules in SQL over messages and events.
 
-import { linesOfText, ruleActions } from '../schema/rule-action.ts'
+import { multilineText, ruleActions } from '../schema/rule-action.ts'
 import { namedSection, openSection, section, setting, appliedAtOnce } from '../schema/setting.ts'
 import { duration } from '../schema/quantities.ts'
 import { boolean, choice, integer } from '../schema/setting-type.ts'
 
 const maxSqlBytes = 262_144
-const template = linesOfText(maxSqlBytes)
+const template = multilineText(maxSqlBytes)
 
 const rule = section('A rule: an SQL statement and the actions that its results are given to.', {
   sql: setting(template, '', {

@@ -17,7 +17,7 @@ const tableRules = setting(listOf(tableRule), [], {
     'Rules of NanoMQ for this database. Each has sql, the statement, and table, the table that its rows are written to.',
 })
 
-function databaseSection(product: string) {
+function createDatabaseSection(product: string) {
   return namedSection(`Rules of NanoMQ that write rows to ${product}. The key is a label without effect.`, {
     entries: {},
     placeholder: 'name',
@@ -63,9 +63,9 @@ export const rules = appliedAtOnce(
         }),
         rules: tableRules,
       }),
-      mysql: databaseSection('MySQL'),
-      postgresql: databaseSection('PostgreSQL'),
-      timescaledb: databaseSection('TimescaleDB'),
+      mysql: createDatabaseSection('MySQL'),
+      postgresql: createDatabaseSection('PostgreSQL'),
+      timescaledb: createDatabaseSection('TimescaleDB'),
       repub: section('Rules of NanoMQ that publish their results to another broker, as JSON with QoS 1.', {
         rules: setting(listOf(republishRule), [], {
           description:

@@ -1,11 +1,11 @@
 // schema_registry: schemas by which functions of rules encode, decode and check data.
 
-import { linesOfText } from '../schema/rule-action.ts'
+import { multilineText } from '../schema/rule-action.ts'
 import { choice, optional } from '../schema/setting-type.ts'
 import { appliedAtOnce, namedSection, section, setting } from '../schema/setting.ts'
 
 const maxSourceBytes = 262_144
-const text = linesOfText(maxSourceBytes)
+const text = multilineText(maxSourceBytes)
 
 const schema = section('A schema that rules name in schema_encode, schema_decode and schema_check.', {
   type: setting(optional(choice(['json', 'avro', 'protobuf']), 'unset'), undefined, {

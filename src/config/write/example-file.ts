@@ -3,7 +3,7 @@
 import { walkSchema } from '../check/walk-schema.ts'
 import type { SchemaNode, Section, Setting } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
-import { reloadText, appliesOnText, typeText, wrap } from './setting-text.ts'
+import { reloadText, appliesOnText, formatType, wrap } from './setting-text.ts'
 
 const width = 110
 
@@ -29,7 +29,7 @@ export function writeExampleFile(isForUser = false): string {
   const lines = (isForUser ? introductionForUser : introduction).map((line) => `# ${line}`.trimEnd())
   for (const { key, node, ignored } of walkSchema(root)) {
     if (ignored !== undefined || key === '' || isBelowName(key) || !hasEffect(node)) continue
-    lines.push('', ...(node.kind === 'section' ? sectionLines(key, node) : settingLines(key, node)))
+    lines.push('', ...(node.kind === 'section' ? formatSection(key, node) : formatSetting(key, node)))
   }
   return `${lines.join('\n')}\n`
 }
@@ -44,7 +44,7 @@ function isBelowName(key: string): boolean {
   return key.includes('<')
 }
 
-function sectionLines(key: string, node: Section): string[] {
+function formatSection(key: string, node: Section): string[] {
   const lines = [`### ${key}`, ...wrap(node.description, '# ', width)]
   if (node.named !== undefined) {
     lines.push(...wrap(`${key}.<${node.placeholder}>.KEY sets the same for one of a name of your own.`, '# ', width))
@@ -52,9 +52,9 @@ function sectionLines(key: string, node: Section): string[] {
   return lines
 }
 
-function settingLines(key: string, node: Setting<unknown>): string[] {
+function formatSetting(key: string, node: Setting<unknown>): string[] {
   const lines = wrap(node.description, '# ', width)
-  lines.push(...wrap(`Value: ${typeText(node)}. A change applies ${appliesOnText[node.appliesOn]}.`, '# ', width))
+  lines.push(...wrap(`Value: ${formatType(node)}. A change applies ${appliesOnText[node.appliesOn]}.`, '# ', width))
   if (node.defaultWords !== undefined) lines.push(...wrap(`Default: ${node.defaultWords}.`, '# ', width))
   return [...lines, `#${key} = ${node.type.show(node.default)}`]
 }

@@ -15,29 +15,29 @@ export function writeJsonSchema(): string {
   const schema: SchemaObject = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     title: 'Configuration of Godwit',
-    ...nodeSchema(root),
+    ...toNodeSchema(root),
   }
   return `${JSON.stringify(schema, undefined, 2)}\n`
 }
 
-function nodeSchema(node: SchemaNode): SchemaObject {
-  if (node.kind === 'section') return sectionSchema(node)
+function toNodeSchema(node: SchemaNode): SchemaObject {
+  if (node.kind === 'section') return toSectionSchema(node)
   const type = node.type.jsonSchema as SchemaObject
   const schema: SchemaObject = { ...type, description: node.description }
   if (node.isSecret) schema['writeOnly'] = true
-  if (!node.isSecret && node.default !== undefined) schema['default'] = defaultValue(node)
+  if (!node.isSecret && node.default !== undefined) schema['default'] = toDefaultValue(node)
   return schema
 }
 
-function sectionSchema(node: Section): SchemaObject {
+function toSectionSchema(node: Section): SchemaObject {
   const properties: SchemaObject = {}
-  for (const [key, entry] of Object.entries(node.entries)) properties[key] = nodeSchema(entry)
-  const additionalProperties = node.named === undefined ? node.isOpen : nodeSchema(node.named)
+  for (const [key, entry] of Object.entries(node.entries)) properties[key] = toNodeSchema(entry)
+  const additionalProperties = node.named === undefined ? node.isOpen : toNodeSchema(node.named)
   return { type: ['object', 'null'], description: node.description, properties, additionalProperties }
 }
 
 /** Returns the default as it is written in a file: durations and sizes have units. */
-function defaultValue(node: Setting<unknown>): PlainValue {
+function toDefaultValue(node: Setting<unknown>): PlainValue {
   const text = node.type.show(node.default)
   const parsed = parseHocon(`value = ${text}`, { file: 'default' })
   const value = 'value' in parsed ? parsed.value.entries.get('value') : undefined

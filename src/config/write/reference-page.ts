@@ -5,7 +5,7 @@ import { hoconLimits } from '../hocon/limits.ts'
 import type { Section, Setting } from '../schema/setting.ts'
 import { ignoredSettings } from '../settings/ignored-settings.ts'
 import { root } from '../settings/root.ts'
-import { describe, ignoredText, reloadText, appliesOnText, typeText } from './setting-text.ts'
+import { formatDescription, formatIgnoredReason, reloadText, appliesOnText, formatType } from './setting-text.ts'
 
 const introduction = `# Configuration
 
@@ -87,7 +87,8 @@ function writeIgnored(): string {
 
 /** `ignored`: why the section around it has no effect. */
 function writeSection(key: string, node: Section, level: number, ignored = node.ignored): string {
-  const words = node.ignored === undefined ? node.description : `${node.description} **${ignoredText(node.ignored)}**`
+  const words =
+    node.ignored === undefined ? node.description : `${node.description} **${formatIgnoredReason(node.ignored)}**`
   const settings: [string, Setting<unknown>][] = []
   const below: string[] = []
   for (const [name, entry] of Object.entries(node.entries)) {
@@ -114,11 +115,11 @@ function writeNamed(key: string, node: Section, level: number): string[] {
 function writeTable(settings: readonly [string, Setting<unknown>][]): string {
   if (settings.length === 0) return ''
   const rows = settings.map(([key, node]) => {
-    const words = describe(node)
+    const words = formatDescription(node)
     const secret = node.isSecret ? ' Secret: never shown.' : ''
     const cells = [
       `\`${key}\``,
-      typeText(node),
+      formatType(node),
       describeDefaultCell(node),
       appliesOnText[node.appliesOn],
       words + secret,

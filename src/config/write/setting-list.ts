@@ -7,7 +7,7 @@ import type { GodwitConfig } from '../godwit-config.ts'
 import type { Position, PlainValue } from '../hocon/values.ts'
 import type { SchemaNode, Setting, AppliesOn } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
-import { typeText } from './setting-text.ts'
+import { formatType } from './setting-text.ts'
 
 export interface DescribedSetting {
   readonly key: string
@@ -40,7 +40,7 @@ export interface DescribedSetting {
 /** In the order of the reference. */
 export function describeSettings({ settingTexts, places }: GodwitConfig): readonly DescribedSetting[] {
   return [...settingTexts].flatMap(([key, setting]) => {
-    const node = settingAt(setting.path)
+    const node = findSetting(setting.path)
     return node === undefined ? [] : [describeSetting(key, setting, node, places.get(key))]
   })
 }
@@ -64,15 +64,15 @@ export function describeNewEntries(path: readonly string[]): readonly DescribedS
   ]
   const found = sections.flatMap(([at, section]) => {
     if (section.kind !== 'section' || section.named === undefined) return []
-    return [...settingsBelow(section.named, [...at, `<${section.placeholder}>`])]
+    return [...describeSettingsBelow(section.named, [...at, `<${section.placeholder}>`])]
   })
   return found.length === 0 ? undefined : found
 }
 
-function* settingsBelow(node: SchemaNode, path: readonly string[]): Generator<DescribedSetting> {
+function* describeSettingsBelow(node: SchemaNode, path: readonly string[]): Generator<DescribedSetting> {
   if (node.ignored !== undefined) return
   if (node.kind === 'section') {
-    for (const [name, entry] of Object.entries(node.entries)) yield* settingsBelow(entry, [...path, name])
+    for (const [name, entry] of Object.entries(node.entries)) yield* describeSettingsBelow(entry, [...path, name])
     return
   }
   const { appliesOn, isSecret, isLocal, type } = node
@@ -92,8 +92,8 @@ function describeSetting(
   return {
     key,
     path,
-    type: typeText(node),
-    ...boundsOf(node.type.jsonSchema),
+    type: formatType(node),
+    ...readBounds(node.type.jsonSchema),
     hasLines: node.type.hasLines ?? false,
     default: node.defaultWords ?? shownDefault,
     description: node.description,
@@ -108,7 +108,7 @@ function describeSetting(
   }
 }
 
-function settingAt(path: readonly string[]): Setting<unknown> | undefined {
+function findSetting(path: readonly string[]): Setting<unknown> | undefined {
   let node: SchemaNode | undefined = root
   for (const name of path) {
     if (node?.kind !== 'section') return undefined
@@ -117,10 +117,10 @@ function settingAt(path: readonly string[]): Setting<unknown> | undefined {
   return node?.kind === 'setting' ? node : undefined
 }
 
-function boundsOf(schema: PlainValue): Pick<DescribedSetting, 'values' | 'min' | 'max'> {
+function readBounds(schema: PlainValue): Pick<DescribedSetting, 'values' | 'min' | 'max'> {
   const { type, enum: choices, minimum, maximum, anyOf } = schema as Readonly<Record<string, PlainValue>>
   // Optional settings have a type or no value.
-  if (Array.isArray(anyOf) && anyOf[0] !== undefined) return boundsOf(anyOf[0])
+  if (Array.isArray(anyOf) && anyOf[0] !== undefined) return readBounds(anyOf[0])
   if (type === 'boolean') return { values: ['true', 'false'], min: undefined, max: undefined }
   return {
     values: Array.isArray(choices) ? choices.map(String) : undefined,

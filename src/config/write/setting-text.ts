@@ -14,16 +14,16 @@ export const reloadText =
   'A running broker reads the file again on SIGHUP or `godwit ctl reload`, and the API can change settings. Each setting states when a change applies.'
 
 /** The type with its unit. */
-export function typeText(setting: Setting<unknown>): string {
+export function formatType(setting: Setting<unknown>): string {
   return setting.unit === undefined ? setting.type.name : `${setting.type.name} (${setting.unit})`
 }
 
 /** The description and, if the setting has no effect, the reason. */
-export function describe({ description, ignored }: Setting<unknown>): string {
-  return ignored === undefined ? description : `${description} ${ignoredText(ignored)}`
+export function formatDescription({ description, ignored }: Setting<unknown>): string {
+  return ignored === undefined ? description : `${description} ${formatIgnoredReason(ignored)}`
 }
 
-export function ignoredText(reason: string): string {
+export function formatIgnoredReason(reason: string): string {
   return `No effect: ${reason}.`
 }
 

@@ -44,7 +44,7 @@ export const reasons = {
 export type ReasonName = keyof typeof reasons
 
 /** Returns the reason for a failure with a code of version 4. */
-export function reasonOf(result: ResultCodeName, status: number): ReasonName {
+export function toReason(result: ResultCodeName, status: number): ReasonName {
   if (status === 401) return result === 'tokenExpired' ? 'TOKEN_TIME_OUT' : 'AUTHORIZATION_HEADER_ERROR'
   if (status === 403) return 'FORBIDDEN'
   if (result === 'rpcError') return 'SERVICE_UNAVAILABLE'

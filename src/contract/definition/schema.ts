@@ -16,14 +16,14 @@ export interface ShapeError {
 /** Checks values against one schema. */
 export interface Shape {
   /** undefined: the value is valid. */
-  faultOf(value: unknown): ShapeError | undefined
+  findFault(value: unknown): ShapeError | undefined
 }
 
 /** Compiles the check of a schema at its first use: compiling all the hundreds of schemas would slow the start. */
-export function shapeOf(schema: TSchema): Shape {
+export function compileShape(schema: TSchema): Shape {
   let validator: Validator | undefined
   return {
-    faultOf: (value) => {
+    findFault: (value) => {
       validator ??= Compile(schema)
       if (validator.Check(value)) return undefined
       const errors = validator.Errors(value)
@@ -32,7 +32,7 @@ export function shapeOf(schema: TSchema): Shape {
       const isMissing = first.keyword === 'required'
       const missing = first.keyword === 'required' ? first.params.requiredProperties : []
       const path = missing.length === 0 ? first.instancePath : `${first.instancePath}/${missing[0]}`
-      return { path, message: messageOf(first, errors), isMissing }
+      return { path, message: formatSchemaErrors(first, errors), isMissing }
     },
   }
 }
@@ -42,7 +42,7 @@ type SchemaError = ReturnType<Validator['Errors']>[number]
 const unionKeywords: ReadonlySet<string> = new Set(['enum', 'const', 'type', 'anyOf', 'boolean'])
 
 /** For a union the library reports each branch; this makes one message of all. */
-function messageOf(first: SchemaError, errors: readonly SchemaError[]): string {
+function formatSchemaErrors(first: SchemaError, errors: readonly SchemaError[]): string {
   const atSamePlace = errors.filter(({ instancePath }) => instancePath === first.instancePath)
   const narrower = atSamePlace.find(({ keyword }) => !unionKeywords.has(keyword))
   if (narrower !== undefined) return narrower.message
@@ -50,13 +50,13 @@ function messageOf(first: SchemaError, errors: readonly SchemaError[]): string {
     if (error.keyword === 'enum') return error.params.allowedValues
     return error.keyword === 'const' ? [error.params.allowedValue] : []
   })
-  if (allowed.length > 0) return `must be ${oneOf(allowed)}`
+  if (allowed.length > 0) return `must be ${formatChoices(allowed)}`
   const types = atSamePlace.flatMap((error) => (error.keyword === 'type' ? error.params.type : []))
-  if (types.length > 0) return `must be ${oneOf(types)}`
+  if (types.length > 0) return `must be ${formatChoices(types)}`
   return first.keyword === 'boolean' ? 'is not a known key' : first.message
 }
 
-function oneOf(choices: readonly unknown[]): string {
+function formatChoices(choices: readonly unknown[]): string {
   const words = [...new Set(choices.map(String))]
   const last = words.pop() ?? ''
   return words.length === 0 ? last : `${words.join(', ')} or ${last}`

@@ -8,18 +8,18 @@ export function writeApiPage(document: OpenApiDocument): string {
   for (const [path, methods] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       const [tag = ''] = operation.tags
-      byTag.set(tag, [...(byTag.get(tag) ?? []), operationInHtml(path, method, operation)])
+      byTag.set(tag, [...(byTag.get(tag) ?? []), renderOperation(path, method, operation)])
     }
   }
   const tags = [...byTag.keys()].toSorted()
-  const contents = tags.map((tag) => `<a href="#${escaped(tag)}">${escaped(tag)}</a>`).join(' ')
+  const contents = tags.map((tag) => `<a href="#${escapeHtml(tag)}">${escapeHtml(tag)}</a>`).join(' ')
   const sections = tags.map(
-    (tag) => `<h2 id="${escaped(tag)}">${escaped(tag)}</h2>\n${(byTag.get(tag) ?? []).join('\n')}`,
+    (tag) => `<h2 id="${escapeHtml(tag)}">${escapeHtml(tag)}</h2>\n${(byTag.get(tag) ?? []).join('\n')}`,
   )
   const { title, version, description } = document.info
-  return `${head}<title>${escaped(title)}</title></head><body>
-<h1>${escaped(title)} <small>${escaped(version)}</small></h1>
-<p>${escaped(description)}</p>
+  return `${head}<title>${escapeHtml(title)}</title></head><body>
+<h1>${escapeHtml(title)} <small>${escapeHtml(version)}</small></h1>
+<p>${escapeHtml(description)}</p>
 <p>For programs: <a href="/api/docs/openapi.json">openapi.json</a> (OpenAPI 3.1). Try it:
 <code>curl -u admin http://127.0.0.1:8081/api/v4/brokers</code></p>
 <nav>${contents}</nav>
@@ -28,37 +28,37 @@ ${sections.join('\n')}
 `
 }
 
-function operationInHtml(path: string, method: string, operation: Operation): string {
+function renderOperation(path: string, method: string, operation: Operation): string {
   const { operationId, summary, parameters = [], requestBody, responses } = operation
-  const parts = [`<p>${escaped(summary)} <code>${escaped(operationId)}</code></p>`]
-  if (parameters.length > 0) parts.push(`<table>${parameters.map(parameterInHtml).join('')}</table>`)
-  if (requestBody !== undefined) parts.push(`<h4>Body</h4>${json(requestBody['content'])}`)
+  const parts = [`<p>${escapeHtml(summary)} <code>${escapeHtml(operationId)}</code></p>`]
+  if (parameters.length > 0) parts.push(`<table>${parameters.map(renderParameter).join('')}</table>`)
+  if (requestBody !== undefined) parts.push(`<h4>Body</h4>${renderJson(requestBody['content'])}`)
   for (const [status, { description, content }] of Object.entries(responses)) {
     parts.push(
-      `<h4>${escaped(status)}</h4><p>${escaped(description)}</p>${status.startsWith('2') ? json(content) : ''}`,
+      `<h4>${escapeHtml(status)}</h4><p>${escapeHtml(description)}</p>${status.startsWith('2') ? renderJson(content) : ''}`,
     )
   }
-  const heading = `<b class="${escaped(method)}">${escaped(method.toUpperCase())}</b> <code>${escaped(path)}</code>`
-  return `<details id="${escaped(operationId)}"><summary>${heading} ${escaped(summary)}</summary>${parts.join('\n')}</details>`
+  const heading = `<b class="${escapeHtml(method)}">${escapeHtml(method.toUpperCase())}</b> <code>${escapeHtml(path)}</code>`
+  return `<details id="${escapeHtml(operationId)}"><summary>${heading} ${escapeHtml(summary)}</summary>${parts.join('\n')}</details>`
 }
 
-function parameterInHtml({ name, in: place, required, description, schema }: Parameter): string {
+function renderParameter({ name, in: place, required, description, schema }: Parameter): string {
   const cells = [
-    `<code>${escaped(name)}</code>`,
-    escaped(place),
+    `<code>${escapeHtml(name)}</code>`,
+    escapeHtml(place),
     required ? 'required' : '',
-    escaped(description ?? ''),
+    escapeHtml(description ?? ''),
   ]
-  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}<td><code>${escaped(JSON.stringify(schema))}</code></td></tr>`
+  return `<tr>${cells.map((cell) => `<td>${cell}</td>`).join('')}<td><code>${escapeHtml(JSON.stringify(schema))}</code></td></tr>`
 }
 
-function json(value: unknown): string {
-  return `<pre>${escaped(JSON.stringify(value, undefined, 2))}</pre>`
+function renderJson(value: unknown): string {
+  return `<pre>${escapeHtml(JSON.stringify(value, undefined, 2))}</pre>`
 }
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
 
-function escaped(text: unknown): string {
+function escapeHtml(text: unknown): string {
   return String(text).replaceAll(/[&<>"']/g, (letter) => entities[letter] ?? letter)
 }
 

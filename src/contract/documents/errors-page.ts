@@ -27,7 +27,7 @@ const everywhere: Partial<Record<ResultCodeName, string>> = {
 /** Returns the text of docs/errors.md. */
 export function writeErrorsPage(endpoints: Readonly<Record<string, Endpoint>>): string {
   const rows = Object.entries(resultCodes).map(([name, { code, status, sentence }]) => {
-    const users = usersOf(name as ResultCodeName, endpoints)
+    const users = describeUsers(name as ResultCodeName, endpoints)
     return `| ${code} | ${status} | ${sentence} | ${users} |`
   })
   const reasonRows = Object.entries(reasons).map(([name, { result, status, sentence }]) => {
@@ -38,7 +38,7 @@ export function writeErrorsPage(endpoints: Readonly<Record<string, Endpoint>>): 
   return `${head}\n${rows.join('\n')}\n\n${headOfReasons}\n${reasonRows.join('\n')}\n`
 }
 
-function usersOf(name: ResultCodeName, endpoints: Readonly<Record<string, Endpoint>>): string {
+function describeUsers(name: ResultCodeName, endpoints: Readonly<Record<string, Endpoint>>): string {
   const unused = unusedCodes[name]
   if (unused !== undefined) return unused
   const general = everywhere[name]

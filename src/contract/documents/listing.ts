@@ -11,7 +11,7 @@ export interface ListedEndpoint {
 }
 
 /** Operations below `/api/v4`, in their order. */
-export function listingOf(endpoints: Readonly<Record<string, Endpoint>>): ListedEndpoint[] {
+export function listOperations(endpoints: Readonly<Record<string, Endpoint>>): ListedEndpoint[] {
   const below = Object.entries(endpoints).filter(
     ([, { version, atRoot }]) => version === undefined && atRoot !== 'only',
   )

@@ -3,8 +3,8 @@
 import { type Endpoint, failure, failureWithReason, namespaceKey } from '../definition/endpoint.ts'
 import { reasons } from '../definition/reasons.ts'
 import type { TObject, TSchema } from '../definition/schema.ts'
-import { possibleFailures, possibleReasons } from './possible-failures.ts'
-import { tagOf, urlsOf } from './urls.ts'
+import { listPossibleFailures, listPossibleReasons } from './possible-failures.ts'
+import { deriveTag, listUrls } from './urls.ts'
 
 /** A JSON value of the document. */
 export interface DocumentPart {
@@ -12,13 +12,13 @@ export interface DocumentPart {
 }
 
 /** `version`: of the program. */
-export function openApiOf(endpoints: Readonly<Record<string, Endpoint>>, version: string): OpenApiDocument {
+export function createOpenApi(endpoints: Readonly<Record<string, Endpoint>>, version: string): OpenApiDocument {
   const paths: Record<string, Record<string, Operation>> = {}
   for (const [name, endpoint] of Object.entries(endpoints)) {
-    for (const [at, url] of urlsOf(endpoint).entries()) {
+    for (const [at, url] of listUrls(endpoint).entries()) {
       const methods = (paths[url.replaceAll(/:(\w+)/g, '{$1}')] ??= {})
       // A second address of an operation needs its own name.
-      methods[endpoint.method.toLowerCase()] = operationOf(at === 0 ? name : `${name}_at_root`, endpoint)
+      methods[endpoint.method.toLowerCase()] = toOperation(at === 0 ? name : `${name}_at_root`, endpoint)
     }
   }
   return {
@@ -80,27 +80,27 @@ const components: DocumentPart = {
   schemas: { Failure: failure, FailureWithReason: failureWithReason },
 }
 
-function operationOf(operationId: string, endpoint: Endpoint): Operation {
+function toOperation(operationId: string, endpoint: Endpoint): Operation {
   const ofNamespaces = endpoint.isForNamespaces === true ? [namespaceParameter] : []
-  const parameters = [...pathParameters(endpoint), ...queryParameters(endpoint.query), ...ofNamespaces]
+  const parameters = [...listPathParameters(endpoint), ...listQueryParameters(endpoint.query), ...ofNamespaces]
   return {
     operationId,
-    tags: [tagOf(endpoint)],
+    tags: [deriveTag(endpoint)],
     summary: endpoint.summary,
     ...(endpoint.access === 'open' ? { security: [] } : {}),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(endpoint.body === undefined ? {} : { requestBody: bodyOf(endpoint, endpoint.body) }),
+    ...(endpoint.body === undefined ? {} : { requestBody: describeBody(endpoint, endpoint.body) }),
     responses: {
       [String(endpoint.status ?? 200)]: {
         description: 'Success.',
-        content: contentOf(endpoint.reply, endpoint.replyType),
+        content: describeContent(endpoint.reply, endpoint.replyType),
       },
-      ...failuresOf(endpoint),
+      ...describeFailures(endpoint),
     },
   }
 }
 
-const namespaceParameter = parameterOf(
+const namespaceParameter = toParameter(
   namespaceKey,
   'query',
   {
@@ -110,18 +110,18 @@ const namespaceParameter = parameterOf(
   false,
 )
 
-function pathParameters({ path, params }: Endpoint): Parameter[] {
+function listPathParameters({ path, params }: Endpoint): Parameter[] {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
-  return names.map((name) => parameterOf(name, 'path', params?.properties[name] ?? { type: 'string' }, true))
+  return names.map((name) => toParameter(name, 'path', params?.properties[name] ?? { type: 'string' }, true))
 }
 
-function queryParameters(query: TObject | undefined): Parameter[] {
+function listQueryParameters(query: TObject | undefined): Parameter[] {
   const required = (query as { required?: readonly string[] } | undefined)?.required ?? []
   const known = Object.entries<TSchema>(query?.properties ?? {})
-  return known.map(([name, schema]) => parameterOf(name, 'query', schema, required.includes(name)))
+  return known.map(([name, schema]) => toParameter(name, 'query', schema, required.includes(name)))
 }
 
-function parameterOf(
+function toParameter(
   name: string,
   place: Parameter['in'],
   schema: TSchema | DocumentPart,
@@ -131,14 +131,14 @@ function parameterOf(
   return { name, in: place, required, ...(words === undefined ? {} : { description: words }), schema }
 }
 
-function bodyOf({ bodyMayBeAbsent }: Endpoint, body: NonNullable<Endpoint['body']>): DocumentPart {
-  return { required: bodyMayBeAbsent !== true, content: body === 'upload' ? form : contentOf(body) }
+function describeBody({ bodyMayBeAbsent }: Endpoint, body: NonNullable<Endpoint['body']>): DocumentPart {
+  return { required: bodyMayBeAbsent !== true, content: body === 'upload' ? form : describeContent(body) }
 }
 
 const bytes = { type: 'string', format: 'binary' }
 const form = { 'multipart/form-data': { schema: { type: 'object', properties: { filename: bytes } } } }
 
-function contentOf(schema: TSchema | 'text' | 'bytes', type = 'text/plain'): DocumentPart {
+function describeContent(schema: TSchema | 'text' | 'bytes', type = 'text/plain'): DocumentPart {
   if (schema === 'bytes') return { 'application/octet-stream': { schema: bytes } }
   return schema === 'text'
     ? { [type.replace(/;.*/, '')]: { schema: { type: 'string' } } }
@@ -146,12 +146,13 @@ function contentOf(schema: TSchema | 'text' | 'bytes', type = 'text/plain'): Doc
 }
 
 /** One response for each status, with its codes or reasons. */
-function failuresOf(endpoint: Endpoint): Record<string, DocumentPart> {
+function describeFailures(endpoint: Endpoint): Record<string, DocumentPart> {
   const byStatus = new Map<number, string[]>()
-  const note = (status: number, words: string): void =>
+  const addFailure = (status: number, words: string): void =>
     void byStatus.set(status, [...(byStatus.get(status) ?? []), words])
-  for (const { code, status, sentence } of possibleFailures(endpoint)) note(status, `${code}: ${sentence}`)
-  for (const name of possibleReasons(endpoint)) note(reasons[name].status, `${name}: ${reasons[name].sentence}`)
+  for (const { code, status, sentence } of listPossibleFailures(endpoint)) addFailure(status, `${code}: ${sentence}`)
+  for (const name of listPossibleReasons(endpoint))
+    addFailure(reasons[name].status, `${name}: ${reasons[name].sentence}`)
   const form = endpoint.version === undefined ? 'Failure' : 'FailureWithReason'
   const content = { 'application/json': { schema: { $ref: `#/components/schemas/${form}` } } }
   return Object.fromEntries(

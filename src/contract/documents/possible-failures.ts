@@ -5,7 +5,7 @@ import { type ReasonName, reasons } from '../definition/reasons.ts'
 import { type ResultCode, type ResultCodeName, resultCodes } from '../definition/result-codes.ts'
 
 /** By number. The same number may have several statuses. */
-export function possibleFailures(endpoint: Endpoint): ResultCode[] {
+export function listPossibleFailures(endpoint: Endpoint): ResultCode[] {
   const { version, path, access, body, failures = [], otherStatuses = [] } = endpoint
   if (version !== undefined) return []
   // Headers may be invalid as well.
@@ -13,14 +13,14 @@ export function possibleFailures(endpoint: Endpoint): ResultCode[] {
   if (access !== 'open') for (const name of loginFailures) names.add(name)
   if (typeof body === 'object') names.add('missingParameter').add('notJson')
   const others = new Map<string, ResultCode>()
-  const note = (name: ResultCodeName, status: number): void => {
+  const addFailure = (name: ResultCodeName, status: number): void => {
     others.set(`${name} ${status}`, { code: resultCodes[name].code, status, sentence: wordsOf[status] ?? '' })
   }
-  note('invalidParameter', 403)
-  if (access !== 'open') note('rpcError', 503)
-  if (access !== 'open' && access !== 'signed-in') note('wrongCredentials', 403)
-  if (path.includes('/:node')) note('invalidParameter', 404)
-  for (const [name, status] of otherStatuses) note(name, status)
+  addFailure('invalidParameter', 403)
+  if (access !== 'open') addFailure('rpcError', 503)
+  if (access !== 'open' && access !== 'signed-in') addFailure('wrongCredentials', 403)
+  if (path.includes('/:node')) addFailure('invalidParameter', 404)
+  for (const [name, status] of otherStatuses) addFailure(name, status)
   const all: ResultCode[] = [...[...names].map((name) => resultCodes[name]), ...others.values()]
   return all.toSorted((one, other) => one.code - other.code)
 }
@@ -34,7 +34,7 @@ const wordsOf: Readonly<Record<number, string>> = {
 }
 
 /** Reasons of an operation of version 5, by status. */
-export function possibleReasons({ version, access, reasons: own = [] }: Endpoint): ReasonName[] {
+export function listPossibleReasons({ version, access, reasons: own = [] }: Endpoint): ReasonName[] {
   if (version === undefined) return []
   const names = new Set<ReasonName>([...own, 'BAD_REQUEST', 'FORBIDDEN', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'])
   if (access !== 'open') for (const name of loginReasons) names.add(name)

@@ -3,7 +3,7 @@
 import type { Endpoint } from '../definition/endpoint.ts'
 
 /** Absolute paths with `:name` for parameters; the first is preferred. */
-export function urlsOf({ version, path, atRoot }: Pick<Endpoint, 'version' | 'path' | 'atRoot'>): string[] {
+export function listUrls({ version, path, atRoot }: Pick<Endpoint, 'version' | 'path' | 'atRoot'>): string[] {
   const prefix = `/api/${version ?? 'v4'}`
   const below = path === '/' ? prefix : `${prefix}${path}`
   if (atRoot === 'only') return [path]
@@ -11,7 +11,7 @@ export function urlsOf({ version, path, atRoot }: Pick<Endpoint, 'version' | 'pa
 }
 
 /** Heading of the operation in documents: the start of its path. */
-export function tagOf({ version, path, atRoot }: Pick<Endpoint, 'version' | 'path' | 'atRoot'>): string {
+export function deriveTag({ version, path, atRoot }: Pick<Endpoint, 'version' | 'path' | 'atRoot'>): string {
   const [, first = ''] = path.split('/')
   if (version !== undefined) return `${version} ${first}`
   return first === '' || atRoot === 'only' ? 'about' : first

@@ -1,12 +1,12 @@
 // Publications of the API, in the name of a client or of no client. They take the path of a client's PUBLISH, without
 // the checks that concern a connection: permissions, packet identifiers, the client's own quotas.
 
-import { countLevels, beginsLikeFilter, parseTopicName, type Topic } from '../../protocol/index.ts'
+import { countLevels, hasFilterPrefix, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Parts, PermitParts } from '../state/parts.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
-import { publishPermitFor } from '../peers/peer-backpressure.ts'
+import { decidePublishPermit } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../delivery/check-receivers.ts'
 import { deliverLocally } from '../delivery/deliver-locally.ts'
 import { delayMessage, findDelayedLimit, readDelay } from '../publish/delay-message.ts'
@@ -27,8 +27,9 @@ type Publication = Extract<Command, { name: 'publish' }>
 export function publishAsAdmin(state: BrokerState, requestId: RequestId, command: Publication): void {
   const messages: AdminMessage[] = []
   for (const text of [command.topic, ...(command.furtherTopics ?? [])]) {
-    const message = messageFor(state, text, command)
-    const why = typeof message === 'string' ? message : (refusalOf(state, message) ?? depthRefusal(command, message))
+    const message = createAdminMessage(state, text, command)
+    const why =
+      typeof message === 'string' ? message : (checkAdminMessage(state, message) ?? checkRuleDepth(command, message))
     if (why !== undefined) return completeCommand(state.outputs, requestId, { done: false, why })
     if (typeof message !== 'string') messages.push(message)
   }
@@ -51,7 +52,7 @@ export function publishAsAdmin(state: BrokerState, requestId: RequestId, command
 }
 
 /** A fallback that delays the message that its rule receives would repeat forever. */
-function depthRefusal({ ruleDepth = 0 }: Publication, { dueAtMs }: AdminMessage): CommandFailure | undefined {
+function checkRuleDepth({ ruleDepth = 0 }: Publication, { dueAtMs }: AdminMessage): CommandFailure | undefined {
   return dueAtMs !== undefined && ruleDepth >= maxRuleDepth ? 'quota-exceeded' : undefined
 }
 
@@ -65,16 +66,16 @@ interface AdminMessage {
   readonly dueAtMs: number | undefined
 }
 
-function messageFor(
+function createAdminMessage(
   state: Parts<'nowMs' | 'settings' | 'topics'>,
   text: string,
   command: Publication,
 ): AdminMessage | CommandFailure {
-  const named = topicFor(state, text)
+  const named = parseAdminTopic(state, text)
   if (named === undefined) return 'invalid-topic'
   const isDelayed = named.isDelayed && state.settings.delaysMessages
   const delay = isDelayed ? readDelay(named.name, state.nowMs) : undefined
-  const topic = isDelayed ? delay && topicFor(state, delay.topic) : named
+  const topic = isDelayed ? delay && parseAdminTopic(state, delay.topic) : named
   if (topic === undefined || (command.isOfBroker !== true && isBrokerTopic(topic.name))) return 'invalid-topic'
   if (topic.bytes.length + command.payload.length > state.settings.maxPacketBytes) return 'too-large'
   const expiry = command.properties?.messageExpiryIntervalSeconds
@@ -99,16 +100,16 @@ function messageFor(
  * Topics of broker events may have more levels than the limit allows, because they contain client IDs. Topics of
  * sources are refused: rules must be able to rely on the service as the origin of these messages.
  */
-function topicFor(state: Parts<'settings' | 'topics'>, text: string): Topic | undefined {
+function parseAdminTopic(state: Parts<'settings' | 'topics'>, text: string): Topic | undefined {
   const name = parseTopicName(text)
   if (name === undefined || isSourceTopic(name) || isEventTopic(name)) return undefined
-  if (beginsLikeFilter(name) || isReservedInNamespace(name)) return undefined
+  if (hasFilterPrefix(name) || isReservedInNamespace(name)) return undefined
   if (!isBrokerTopic(name) && countLevels(name) > state.settings.maxTopicLevels) return undefined
-  return state.topics.named(name)
+  return state.topics.internName(name)
 }
 
 /** Returns why the message is refused. It is called before the message is routed. */
-function refusalOf(
+function checkAdminMessage(
   state: PermitParts & Parts<'shard' | 'storage' | 'wills'>,
   { message, dueAtMs }: AdminMessage,
 ): CommandFailure | undefined {
@@ -123,7 +124,7 @@ function refusalOf(
   if (qos > 0 && dueAtMs === undefined && isBlockedByActions(state, topic)) return 'receiver-full'
   // As for clients: before all peers have sent their filters, the broker cannot tell who subscribes.
   if (!state.peers.isReady) return 'shard-behind'
-  return publishPermitFor(state, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
+  return decidePublishPermit(state, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
 /** Returns the number of local sessions and peers that receive it; commits to wait for are added to the barrier. */
@@ -134,14 +135,14 @@ function routeToSubscribers(
 ): number {
   const publisher = state.sessions.get(command.clientId)
   const changesBefore = state.batches.openBatch.changes.length
-  const before = countsOf(state)
+  const before = readDeliveryCounts(state)
   const matchedHere = deliverLocally(state, message, publisher)
   const deliveriesBefore = countSharedDeliveries(state)
   const matched = matchedHere + routeToPeers(state, message, publisher, 0, { awaitsRetained: true })
   if (state.rules.matched !== undefined) runMatchedRules(state, message, routeMessage)
   if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
     state.rules.triggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
-  const now = countsOf(state)
+  const now = readDeliveryCounts(state)
   // A cross-shard group may have chosen a member on this shard.
   const matchedSessions = matchedHere + countSharedDeliveries(state) - deliveriesBefore
   deliveries.matched += matchedSessions
@@ -161,7 +162,7 @@ function awaitPeers(peers: PeerTable, barrier: CommitBarrier): void {
   const forwarded = peers.takeBarrier()
   if (forwarded === undefined) return
   barrier.expect()
-  forwarded.whenComplete(() => barrier.arrive(forwarded.refusal))
+  forwarded.runWhenComplete(() => barrier.arrive(forwarded.refusal))
   forwarded.arrive()
 }
 
@@ -171,7 +172,7 @@ interface SessionCounts extends Omit<DeliveryCounts, 'matched' | 'missed'> {
 }
 
 /** Returns the counters of deliveries to sessions. The caller compares two readings. */
-function countsOf({ counts, peers }: Parts<'counts' | 'peers'>): SessionCounts {
+function readDeliveryCounts({ counts, peers }: Parts<'counts' | 'peers'>): SessionCounts {
   const { dropped } = counts
   const toSessions =
     dropped['queue-full'] +
@@ -191,5 +192,5 @@ function countsOf({ counts, peers }: Parts<'counts' | 'peers'>): SessionCounts {
 }
 
 function countSharedDeliveries(state: Parts<'counts' | 'peers'>): number {
-  return countsOf(state).reached
+  return readDeliveryCounts(state).reached
 }

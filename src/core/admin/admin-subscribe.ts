@@ -8,15 +8,15 @@ import { reasonCodes, splitExclusiveFilter, type TopicFilter } from '../../proto
 import type { AckParts, Parts, SubscribeParts } from '../state/parts.ts'
 import { releaseAtOwner, requestExclusive } from '../peers/exclusive-subscriptions.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
-import { barrierForFilters } from '../peers/update-interest.ts'
+import { createFiltersBarrier } from '../peers/update-interest.ts'
 import { startRetainedReplay } from '../retained/retained-replay.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
-import { mountedFilter } from '../namespaces/mountpoint.ts'
+import { addFilterMountpoint } from '../namespaces/mountpoint.ts'
 import type { ExclusiveCommand } from '../state/peers/exclusive-filters.ts'
 import type { CommandFailure, CommandResult } from '../model/outputs.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
-import { recordSubscription, refusalOf, subscribe, unsubscribe } from '../packets/handle-subscribe.ts'
+import { recordSubscription, checkSubscription, subscribe, unsubscribe } from '../packets/handle-subscribe.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
 type Subscribing = Extract<Command, { name: 'subscribe' }>
@@ -29,9 +29,9 @@ export function subscribeAsAdmin(
   const { clientId, filter } = command
   const session = state.sessions.get(clientId)
   if (session === undefined) return completeCommand(state.outputs, requestId, { done: false, why: 'no-such-client' })
-  const mounted = mountedFilter(session.mountpoint, filter)
+  const mounted = addFilterMountpoint(session.mountpoint, filter)
   if (mounted === undefined) return completeCommand(state.outputs, requestId, { done: false, why: 'invalid-topic' })
-  const why = reasonNotToSubscribe(state, session, mounted)
+  const why = checkAdminSubscription(state, session, mounted)
   if (why !== undefined) return completeCommand(state.outputs, requestId, { done: false, why })
   const exclusive = splitExclusiveFilter(mounted)
   const isHeld = session.subscriptions?.has(mounted) === true
@@ -54,7 +54,7 @@ export function handleExclusiveOutcome(
 ): void {
   if (outcome !== 'given') return completeCommand(state.outputs, requestId, { done: false, why: outcome })
   const session = state.sessions.get(clientId)
-  const why = session === undefined ? 'no-such-client' : reasonNotToSubscribe(state, session, mounted)
+  const why = session === undefined ? 'no-such-client' : checkAdminSubscription(state, session, mounted)
   if (session !== undefined && why === undefined)
     return subscribeNow(state, requestId, { session, mounted, qos, options })
   if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state, exclusive, clientId)
@@ -77,19 +77,19 @@ function subscribeNow(
   const usual = { noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
   const options = { ...usual, ...wanted, qos: granted }
   const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
-  const seen = barrierForFilters(state.peers, [mounted])
+  const seen = createFiltersBarrier(state.peers, [mounted])
   completeAfterCommit(state, requestId, { session, result: { done: true, matched: 1 }, seen })
   if (state.rules.triggers.wanted['session-subscribed'])
     recordSubscription(state, 'session-subscribed', session, { filter: mounted, qos: granted, properties: undefined })
   startRetainedReplay(state, session, mounted, added)
 }
 
-function reasonNotToSubscribe(
+function checkAdminSubscription(
   state: Parts<'memory' | 'settings' | 'storage' | 'subscriptions'>,
   session: Session,
   mounted: TopicFilter,
 ): CommandFailure | undefined {
-  const reason = refusalOf(state, session, mounted)
+  const reason = checkSubscription(state, session, mounted)
   if (reason === undefined || reason === reasonCodes.quotaExceeded)
     return reason === undefined ? undefined : 'quota-exceeded'
   return reason === reasonCodes.unspecifiedError && !state.storage.isHealthy ? 'storage-failing' : 'not-available'
@@ -102,7 +102,7 @@ export function unsubscribeAsAdmin(
 ): void {
   const session = state.sessions.get(clientId)
   if (session === undefined) return completeCommand(state.outputs, requestId, { done: false, why: 'no-such-client' })
-  const mounted = mountedFilter(session.mountpoint, filter)
+  const mounted = addFilterMountpoint(session.mountpoint, filter)
   const wasThere = mounted !== undefined && unsubscribe(state, session, mounted)
   completeAfterCommit(state, requestId, { session, result: { done: true, matched: wasThere ? 1 : 0 }, seen: undefined })
 }

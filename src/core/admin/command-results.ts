@@ -20,11 +20,11 @@ export function completeCommandWhenCommitted(
   requestId: RequestId,
   { result, barrier }: { result: CommandResult; barrier: CommitBarrier },
 ): void {
-  if (barrier.isComplete) return completeCommand(state.outputs, requestId, resultOf(result, barrier))
+  if (barrier.isComplete) return completeCommand(state.outputs, requestId, toFinalResult(result, barrier))
   state.storage.pendingCommands.add(requestId)
-  barrier.whenComplete(() => {
+  barrier.runWhenComplete(() => {
     if (state.storage.pendingCommands.delete(requestId))
-      completeCommand(state.outputs, requestId, resultOf(result, barrier))
+      completeCommand(state.outputs, requestId, toFinalResult(result, barrier))
   })
 }
 
@@ -35,6 +35,6 @@ export function failPendingCommands(state: Parts<'outputs' | 'storage'>): void {
   state.storage.pendingCommands.clear()
 }
 
-function resultOf(result: CommandResult, barrier: CommitBarrier): CommandResult {
+function toFinalResult(result: CommandResult, barrier: CommitBarrier): CommandResult {
   return barrier.refusal === undefined ? result : { done: false, why: 'receiver-full' }
 }

@@ -12,7 +12,7 @@ import { deleteRecord } from '../queues/persistent-queue.ts'
 import { deleteWill } from '../publish/stored-wills.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
-import { clientIdIn } from '../namespaces/internal-session-names.ts'
+import { toClientId } from '../namespaces/internal-session-names.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
@@ -25,11 +25,11 @@ export function endNamespaceSessions(
 ): void {
   if (!state.storage.isHealthy)
     return completeCommand(state.outputs, requestId, { done: false, why: 'storage-failing' })
-  const isOf = (name: string): boolean => isOfNamespace(clientIdIn(name), namespace)
-  for (const [key, delayed] of state.wills.delayedWills) if (isOf(key)) dropDelayedWill(state, key, delayed)
-  for (const name of state.wills.pending.keys()) if (isOf(name)) deleteWill(state, name)
-  dropDueWills(state, isOf)
-  for (const [id, { publisher }] of state.wills.delayedMessages) if (isOf(publisher)) dropDelayed(state, id)
+  const isSelectedName = (name: string): boolean => isOfNamespace(toClientId(name), namespace)
+  for (const [key, delayed] of state.wills.delayedWills) if (isSelectedName(key)) dropDelayedWill(state, key, delayed)
+  for (const name of state.wills.pending.keys()) if (isSelectedName(name)) deleteWill(state, name)
+  dropDueWills(state, isSelectedName)
+  for (const [id, { publisher }] of state.wills.delayedMessages) if (isSelectedName(publisher)) dropDelayed(state, id)
   let matched = 0
   for (const clientId of clientIds) {
     const session = state.sessions.get(clientId)

@@ -38,7 +38,7 @@ export function handleCommand(state: BrokerState, requestId: RequestId, command:
     case 'forget-retained':
       return deleteRetainedOfTopics(state, requestId, command)
     case 'keep-facts':
-      return keepFacts(state, requestId, command)
+      return storeFacts(state, requestId, command)
     case 'delete-delayed':
       return deleteDelayed(state, requestId, command)
     case 'store-in-action-queue':
@@ -65,7 +65,7 @@ function storeAsAdmin(
   completeCommandWhenCommitted(state, requestId, { result: { done: true, matched: 1 }, barrier: barrier })
 }
 
-function keepFacts(
+function storeFacts(
   state: Parts<'batches' | 'outputs' | 'storage'>,
   requestId: RequestId,
   { facts }: Extract<Command, { name: 'keep-facts' }>,

@@ -9,10 +9,10 @@ import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.
 import { isSourceTopic } from '../messages/source-topics.ts'
 import { isBrokerTopic, setRetained } from '../retained/retained-messages.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
-import { fromStored, type Message, never } from '../messages/message.ts'
-import { messageSize } from '../messages/message-size.ts'
+import { createMessageFromStored, type Message, never } from '../messages/message.ts'
+import { measureMessage } from '../messages/message-size.ts'
 import type { ImportedMessages } from '../model/outputs.ts'
-import { StoredRetained, type RetainedMessage, wholeMessage } from '../messages/retained-message.ts'
+import { StoredRetained, type RetainedMessage, toMessage } from '../messages/retained-message.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
@@ -39,7 +39,7 @@ export function importRetained(
     updatedTopics: [],
   }
   for (const message of messages) {
-    const outcome = importOne(state, message)
+    const outcome = importMessage(state, message)
     kept[outcome]++
     const reported = outcome === 'refused' ? kept.refusedTopics : outcome === 'updated' ? kept.updatedTopics : undefined
     if (reported !== undefined && reported.length < maxTopicsReported) reported.push(message.topic)
@@ -50,15 +50,15 @@ export function importRetained(
   completeCommandWhenCommitted(state, requestId, { result: { done: true, matched: kept.inserted, kept }, barrier })
 }
 
-function importOne(state: RetainedParts & Parts<'topics'>, stored: StoredMessage): ImportOutcome {
+function importMessage(state: RetainedParts & Parts<'topics'>, stored: StoredMessage): ImportOutcome {
   const name = parseTopicName(stored.topic)
   const { retainAvailable, maxTopicLevels } = state.settings
   if (name === undefined || isForBrokerOnly(name) || !retainAvailable || countLevels(name) > maxTopicLevels)
     return 'refused'
-  const message = fromStored(stored, state.topics.named(name))
+  const message = createMessageFromStored(stored, state.topics.internName(name))
   if (message.expiresAtMs <= state.nowMs || message.payloadBytes === 0) return 'expired'
   const before = state.retained.tree.get(name)
-  if (before !== undefined && isSame(before, message)) return 'unchanged'
+  if (before !== undefined && isSameMessage(before, message)) return 'unchanged'
   if (setRetained(state, message) !== undefined) return 'refused'
   return before === undefined ? 'inserted' : 'updated'
 }
@@ -73,7 +73,7 @@ function isForBrokerOnly(topic: string): boolean {
  * disk, its size is compared: two messages with the same publisher, topic, time in milliseconds and size count as
  * equal.
  */
-function isSame(before: RetainedMessage, message: Message): boolean {
+function isSameMessage(before: RetainedMessage, message: Message): boolean {
   return (
     before.publishedAtMs === message.publishedAtMs &&
     before.qos === message.qos &&
@@ -88,9 +88,9 @@ function isSame(before: RetainedMessage, message: Message): boolean {
 
 function hasSameContent(before: RetainedMessage, message: Message): boolean {
   if (before instanceof StoredRetained)
-    return before.size === messageSize(message.topic.name, message.payloadBytes, message.properties)
+    return before.size === measureMessage(message.topic.name, message.payloadBytes, message.properties)
   return (
-    wholeMessage(before).payload().equals(message.payload()) &&
+    toMessage(before).payload().equals(message.payload()) &&
     JSON.stringify(before.properties ?? {}) === JSON.stringify(message.properties ?? {})
   )
 }

@@ -6,7 +6,7 @@ import type { TopicName } from '../../protocol/index.ts'
 import { brokerNameTopic } from '../messages/internal-client-options.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
-import { sendPublish, sendsOf } from '../outgoing/send-to-client.ts'
+import { sendPublish, selectSendList } from '../outgoing/send-to-client.ts'
 import { Message, never } from '../messages/message.ts'
 import { publishHead } from '../model/send-list.ts'
 
@@ -20,7 +20,7 @@ export function announceBrokerName(
   const { brokerName: name } = state.bridges
   if (name === undefined || !connection.hasNoLocal || connection.listener.isInternal === true) return
   const payload = Buffer.from(name)
-  const message = new Message(state.topics.named(brokerNameTopic as TopicName), {
+  const message = new Message(state.topics.internName(brokerNameTopic as TopicName), {
     qos: 0,
     retain: false,
     properties: undefined,
@@ -31,5 +31,5 @@ export function announceBrokerName(
     payloadStart: 0,
     payloadEnd: payload.length,
   })
-  sendPublish(sendsOf(state, connection), connection, message, head)
+  sendPublish(selectSendList(state, connection), connection, message, head)
 }

@@ -15,9 +15,9 @@ import { Delivery } from '../state/sessions/delivery.ts'
 import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import type { Message } from '../messages/message.ts'
-import { holdDelivery } from '../outgoing/held-bytes.ts'
+import { allocateDelivery } from '../outgoing/held-bytes.ts'
 import { deleteDelivery, putRecord, releasePayload } from '../queues/persistent-queue.ts'
-import { noteGapsBelow } from '../queues/queue-gaps.ts'
+import { recordGapsBelow } from '../queues/queue-gaps.ts'
 
 /** Handles PUBCOMP. After a restart, the record may not be read into memory yet. */
 export function removeCompleted(state: QueueParts, session: Session, delivery: SessionDelivery): void {
@@ -27,7 +27,7 @@ export function removeCompleted(state: QueueParts, session: Session, delivery: S
   if (delivery.message === undefined && stored.receivedIds?.delete(delivery.sequence) === true) {
     stored.completed ??= new Set()
     stored.completed.add(delivery.sequence)
-    noteGapsBelow(stored, delivery.sequence + 1)
+    recordGapsBelow(stored, delivery.sequence + 1)
   }
   deleteDelivery(state, session, delivery)
 }
@@ -36,7 +36,7 @@ export function removeCompleted(state: QueueParts, session: Session, delivery: S
 export function requeueForRemote(batches: Batches, session: Session): void {
   const { stored } = session
   if (stored === undefined) return
-  for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
+  for (const delivery of session.outgoing.inflight?.listInSendOrder() ?? []) {
     if (delivery.stage !== 'received' || !restoreMessage(stored, delivery)) continue
     // PUBLISH waits for this batch. Otherwise the record would say after a crash that the message need not be sent
     // again.
@@ -77,23 +77,23 @@ export function restoreReceived(
   const packetId = stored.receivedIds?.get(record.sequence)
   if (packetId === undefined) return false
   stored.receivedIds?.delete(record.sequence)
-  replace(state.memory, session, packetId, { record, message })
+  replaceReservedDelivery(state.memory, session, packetId, { record, message })
   return true
 }
 
-function replace(
+function replaceReservedDelivery(
   memory: MemoryAccount,
   session: Session,
   packetId: PacketId,
   { record, message }: { readonly record: QueuedRecord; readonly message: Message },
 ): void {
-  const reserved = session.outgoing.window().get(packetId)
+  const reserved = session.outgoing.ensureWindow().get(packetId)
   if (reserved === undefined) return
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence
   delivery.stage = 'received'
   delivery.wasSent = true
-  holdDelivery(memory, session, delivery, message)
-  session.outgoing.window().remove(reserved)
-  session.outgoing.window().addWithId(delivery, packetId)
+  allocateDelivery(memory, session, delivery, message)
+  session.outgoing.ensureWindow().remove(reserved)
+  session.outgoing.ensureWindow().addWithId(delivery, packetId)
 }

@@ -3,13 +3,13 @@
 
 import {
   reasonCodes,
-  returnCodeFor,
+  toReturnCode,
   type ConnectPacket,
   type Packet,
   type ReasonCode,
   Topic,
 } from '../../protocol/index.ts'
-import { type Identity, plainIdentity, type Permission } from '../messages/identity.ts'
+import { type Identity, createIdentity, type Permission } from '../messages/identity.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import type { BrokerState, NamespaceState } from '../state/broker-state.ts'
 import type { Parts, RefusalParts } from '../state/parts.ts'
@@ -20,15 +20,15 @@ import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import { delayProblem } from '../publish/delay-message.ts'
-import { resolvePublication, storedWillTopic } from '../publish/resolve-publication.ts'
+import { resolvePublication, resolveStoredWillTopic } from '../publish/resolve-publication.ts'
 import type { AuthenticationResult } from '../model/inputs.ts'
-import { mountpointFor } from '../namespaces/mountpoint.ts'
-import { namespaceTopics, splitNamespacedName } from '../namespaces/namespaced-names.ts'
+import { resolveMountpoint } from '../namespaces/mountpoint.ts'
+import { toNamespacePrefix, splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import { findForeignNamespace, resolveNamespace } from '../model/resolve-namespace.ts'
 import { refuseConnect } from './close-connection.ts'
 import { refuseOtherIdentity } from './client-id-owner.ts'
 import { waitForTakeover } from './takeover-wait.ts'
-import { moveTo, stateOf, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
+import { moveTo, getState, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 import { openConnection } from './open-connection.ts'
 
 /** Handles one parked packet. It is a parameter, because it calls functions of this file. */
@@ -48,7 +48,7 @@ export function acceptConnect(
   awaiting: AwaitingAuthentication,
   decision: Extract<AuthenticationResult, { allowed: true }>,
 ): boolean {
-  const identity = decision.identity ?? plainIdentity(awaiting.clientId, awaiting.username, connection.peerAddress)
+  const identity = decision.identity ?? createIdentity(awaiting.clientId, awaiting.username, connection.peerAddress)
   const granted = { identity, authenticationData: decision.authenticationData }
   return openAccepted(state, connection, { ...awaiting, granted }, granted)
 }
@@ -58,7 +58,7 @@ export function acceptConnect(
  * client. Returns true if the client was accepted.
  */
 export function acceptAfterWait(state: BrokerState, connection: Connection, isWillDecided: boolean): boolean {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'awaiting-authentication' || now.granted === undefined) return false
   const refusal = refuseWhileNotServing(state) ?? refuseUnwanted(state.access, now.granted)
   if (refusal === undefined) return openAccepted(state, connection, { ...now, isWillDecided }, now.granted)
@@ -81,7 +81,7 @@ export function refuseConnection(
   clientId: string,
   refusal: Refusal,
 ): void {
-  const code = connection.version === 5 ? refusal.reason : returnCodeFor(refusal.reason)
+  const code = connection.version === 5 ? refusal.reason : toReturnCode(refusal.reason)
   refuseConnect(state, connection, { code, clientId, ...refusal })
 }
 
@@ -101,7 +101,7 @@ export function refuseWhileNotServing(state: Parts<'isShuttingDown' | 'peers'>):
  */
 const bridgeNotificationTopics = '$SYS/broker/connection/'
 
-function withoutBridgeNotification<Awaiting extends AwaitingAuthentication>(awaiting: Awaiting): Awaiting {
+function removeBridgeNotification<Awaiting extends AwaitingAuthentication>(awaiting: Awaiting): Awaiting {
   const { connect } = awaiting
   const isNotice = connect.will?.topic.startsWith(bridgeNotificationTopics) === true
   return isNotice ? { ...awaiting, connect: { ...connect, will: undefined } } : awaiting
@@ -122,11 +122,11 @@ function openAccepted(
     refuseConnection(state, connection, clientId, refusal)
     return false
   }
-  const awaiting = connection.mountpoint === '' ? withoutBridgeNotification(accepted) : accepted
+  const awaiting = connection.mountpoint === '' ? removeBridgeNotification(accepted) : accepted
   if (!canHaveWill(state, connection, awaiting, granted)) return false
   if (waitForTakeover(state, connection, awaiting, granted)) return false
   openConnection(state, connection, awaiting, granted)
-  return stateOf(connection).state === 'open'
+  return getState(connection).state === 'open'
 }
 
 /** Returns false if the client is refused for its will, or if it waits for the authorization of its will. */
@@ -191,8 +191,8 @@ function mount(
   const pattern = connection.listener.mountpoint ?? ''
   const { namespace, name } = splitNamespacedName(clientId)
   if (pattern === '' && namespace === undefined) return undefined
-  const inside = mountpointFor(pattern, { clientId: name, username: identity.username })
-  const mountpoint = `${namespaceTopics(namespace)}${inside ?? ''}`
+  const inside = resolveMountpoint(pattern, { clientId: name, username: identity.username })
+  const mountpoint = `${toNamespacePrefix(namespace)}${inside ?? ''}`
   if (inside === undefined) {
     const reason = pattern.includes('username')
       ? reasonCodes.badUserNameOrPassword
@@ -212,10 +212,10 @@ function resolveWill(
   { clientId, isSuperuser, username }: Identity,
 ): Topic | Refusal {
   const client = { clientId, username, mountpoint, isInternal: listener.isInternal === true }
-  const topic = state.topics.named(will.topic)
+  const topic = state.topics.internName(will.topic)
   const resolved = resolvePublication(state, topic, client)
   const reason = reasonCodes.topicNameInvalid
-  if (resolved === 'too-long' || storedWillTopic(state, topic, mountpoint) === undefined)
+  if (resolved === 'too-long' || resolveStoredWillTopic(state, topic, mountpoint) === undefined)
     return { reason, text: 'the topic of the will is too long' }
   if (resolved === 'invalid-delay') return { reason, text: `the will has an ${delayProblem}` }
   const name = resolved === 'reserved' ? undefined : resolved.target.name

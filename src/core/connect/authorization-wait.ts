@@ -23,7 +23,7 @@ export interface AuthorizationQuery {
 }
 
 /** Returns `deny` for a second `unknown`: the response is no longer in the cache, or there was none. */
-export function resolvedPermission(open: Open, packet: Packet, topic: string, permission: Permission): Permission {
+export function resolvePermission(open: Open, packet: Packet, topic: string, permission: Permission): Permission {
   if (permission !== 'unknown' || open.waiting?.packet !== packet || !open.waiting.requestedTopics.has(topic))
     return permission
   return 'deny'

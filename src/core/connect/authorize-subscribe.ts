@@ -1,6 +1,6 @@
 // Authorizes the filters of a SUBSCRIBE. All filters are checked before the first subscription is made.
 
-import { bareFilter, reasonCodes, type SubscribePacket } from '../../protocol/index.ts'
+import { removeFilterPrefix, reasonCodes, type SubscribePacket } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
@@ -8,12 +8,12 @@ import { namespacesRoot } from '../namespaces/namespaced-names.ts'
 import { recordAuthorization } from '../publish/authorize-publish.ts'
 import { endConnection } from './close-connection.ts'
 import type { Open } from '../state/connection-state.ts'
-import { resolvedPermission, waitForAuthorization, type AuthorizationQuery } from './authorization-wait.ts'
+import { resolvePermission, waitForAuthorization, type AuthorizationQuery } from './authorization-wait.ts'
 
 const nothing: ReadonlySet<number> = new Set()
 
 /** Returns the indexes of the denied filters; undefined if the packet waits or the connection is being closed. */
-export function deniedFilters(
+export function findDeniedFilters(
   state: BrokerState,
   connection: Connection,
   open: Open,
@@ -22,14 +22,15 @@ export function deniedFilters(
   const { permissions } = state.access
   const { identity } = open.session
   if (identity.isSuperuser || (permissions.allowsEverything && !targetsNamespaces(packet))) {
-    if (state.rules.triggers.wanted.authorization) recordAll(state, connection, open, { packet, denied: nothing })
+    if (state.rules.triggers.wanted.authorization)
+      recordAuthorizations(state, connection, open, { packet, denied: nothing })
     return nothing
   }
   const denied = new Set<number>()
   const unknown: AuthorizationQuery[] = []
   for (const [place, { filter, qos }] of packet.subscriptions.entries()) {
-    const bare = bareFilter(filter)
-    const permission = resolvedPermission(open, packet, bare, permissions.canSubscribe(identity, bare, { qos }))
+    const bare = removeFilterPrefix(filter)
+    const permission = resolvePermission(open, packet, bare, permissions.canSubscribe(identity, bare, { qos }))
     if (permission === 'deny') denied.add(place)
     if (permission === 'unknown') unknown.push({ action: 'subscribe', topic: bare, qos, retain: false })
     if (permission === 'disconnect') {
@@ -41,7 +42,7 @@ export function deniedFilters(
     }
   }
   if (unknown.length === 0) {
-    if (state.rules.triggers.wanted.authorization) recordAll(state, connection, open, { packet, denied })
+    if (state.rules.triggers.wanted.authorization) recordAuthorizations(state, connection, open, { packet, denied })
     return denied
   }
   waitForAuthorization(state, connection, open, { packet, wanted: unknown })
@@ -49,14 +50,14 @@ export function deniedFilters(
 }
 
 /** Records the denied filters for rules. */
-function recordAll(
+function recordAuthorizations(
   state: Parts<'nowMs' | 'rules'>,
   connection: Connection,
   { session }: Open,
   { packet, denied }: { readonly packet: SubscribePacket; readonly denied: ReadonlySet<number> },
 ): void {
   for (const [place, { filter }] of packet.subscriptions.entries()) {
-    const what = { action: 'subscribe', topic: bareFilter(filter), isAllowed: !denied.has(place) } as const
+    const what = { action: 'subscribe', topic: removeFilterPrefix(filter), isAllowed: !denied.has(place) } as const
     recordAuthorization(state, connection, session, what)
   }
 }
@@ -64,6 +65,6 @@ function recordAll(
 /** True also if no namespace exists any more: retained messages of former namespaces remain private. */
 function targetsNamespaces({ subscriptions }: SubscribePacket): boolean {
   return subscriptions.some(
-    ({ filter }) => filter.includes(namespacesRoot) && bareFilter(filter).startsWith(namespacesRoot),
+    ({ filter }) => filter.includes(namespacesRoot) && removeFilterPrefix(filter).startsWith(namespacesRoot),
   )
 }

@@ -15,13 +15,13 @@ import type { Parts, RefusalParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { detachSession } from '../sessions/end-session.ts'
-import { closeStream, dropDeferredAcks, deferredUntil } from '../outgoing/deferred-acks.ts'
+import { closeStream, dropDeferredAcks, findAwaitedBatch } from '../outgoing/deferred-acks.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
 import { forgetAliases } from '../outgoing/topic-aliases.ts'
 import { endTakeoverWait, wakeFirstWaiting } from './takeover-wait.ts'
 import { cancelAuthorizationWait } from './authorization-wait.ts'
 import { endExclusiveWait } from '../peers/exclusive-wait.ts'
-import { moveTo, stateOf } from '../state/connection-state.ts'
+import { moveTo, getState } from '../state/connection-state.ts'
 
 export interface Ending {
   readonly reason: ReasonCode
@@ -39,14 +39,14 @@ export interface Ending {
  * contain the reason.
  */
 export function endConnection(state: BrokerState, connection: Connection, ending: Ending): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state === 'closing' || now.state === 'closed') return
   if (now.state === 'open') {
     dropDeferredAcks(connection)
     if (connection.version === 5) {
       // Acknowledgements that wait for a commit are sent before DISCONNECT, because nothing may follow it.
       const packet = { type: 'disconnect', reasonCode: ending.reason, properties: undefined } as const
-      sendPacket(state, connection, withReason(connection, packet, ending.text), false)
+      sendPacket(state, connection, addReasonString(connection, packet, ending.text), false)
     }
     detachConnection(state, connection, ending)
   } else {
@@ -72,7 +72,7 @@ export function closeAfterAcks(
   moveTo(connection, { state: 'closing', reason })
   const isAcknowledged = connection.deferredAcks === undefined
   if (isAcknowledged) closeStream(state, connection)
-  if (!isAcknowledged || deferredUntil(state.batches, connection) > 0)
+  if (!isAcknowledged || findAwaitedBatch(state.batches, connection) > 0)
     state.deadlines.set('close-drain', connection, state.nowMs + closeDrainMs)
 }
 
@@ -82,7 +82,7 @@ export function closeAfterAcks(
  * after them.
  */
 export function handleInputEnded(state: BrokerState, connection: Connection): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   connection.hasInputEnded = true
   if (now.state === 'open') return endAfterInput(state, connection)
   if (now.state === 'awaiting-connect' || now.state === 'awaiting-auth') {
@@ -93,7 +93,7 @@ export function handleInputEnded(state: BrokerState, connection: Connection): vo
 
 /** Ends a connection whose client sends nothing more, if all of its packets were handled. */
 export function endAfterInput(state: BrokerState, connection: Connection): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (!connection.hasInputEnded || now.state !== 'open' || now.parked !== undefined) return
   detachConnection(state, connection, connectionLost)
   closeAfterAcks(state, connection, connectionLost.reason)
@@ -110,7 +110,7 @@ const connectionLost: Ending = {
  * Closes the connection although a commit takes too long to acknowledge all packets. The client sends them again when it reconnects.
  */
 export function endCloseDrain(outputs: OutputLists, connection: Connection): void {
-  if (stateOf(connection).state !== 'closing') return
+  if (getState(connection).state !== 'closing') return
   dropDeferredAcks(connection)
   outputs.closes.push({ connection, afterBatch: 0 })
 }
@@ -122,14 +122,14 @@ export function refuseConnect(
   refusal: { code: number; reason: ReasonCode; clientId: string; text: string; cause?: string | undefined },
 ): void {
   recordRefused(state, connection, refusal)
-  const now = stateOf(connection)
+  const now = getState(connection)
   const username = now.state === 'awaiting-authentication' ? now.username : undefined
   cancelRequest(state, connection)
   const connack = { type: 'connack', sessionPresent: false, reasonCode: refusal.code, properties: undefined } as const
   // [MQTT5-3.1.2-24] If even five bytes exceed the client's Maximum Packet Size, the connection is closed without
   // CONNACK.
   if (measurePacket(connack, connection.version) <= connection.maximumPacketBytes)
-    sendPacket(state, connection, withReason(connection, connack, refusal.text), false)
+    sendPacket(state, connection, addReasonString(connection, connack, refusal.text), false)
   moveTo(connection, { state: 'closing', reason: refusal.reason })
   state.outputs.closes.push({ connection, afterBatch: 0 })
   state.outputs.events.push({
@@ -150,7 +150,7 @@ function recordRefused(
   { clientId, reason }: { readonly clientId: string; readonly reason: ReasonCode },
 ): void {
   if (!state.rules.triggers.wanted['client-connack'] || connection.listener.isInternal === true) return
-  const now = stateOf(connection)
+  const now = getState(connection)
   const connect = 'connect' in now ? now.connect : undefined
   const username = 'connect' in now ? now.username : undefined
   const about = { keepAliveSeconds: connect?.keepAliveSeconds, expirySeconds: undefined, atMs: state.nowMs }
@@ -161,7 +161,11 @@ function recordRefused(
  * Adds a reason string for a 5.0 client if the packet stays within its Maximum Packet Size [MQTT5-3.2.2-19]
  * [MQTT5-3.14.2-3].
  */
-function withReason<P extends ConnackPacket | DisconnectPacket>(connection: Connection, packet: P, text: string): P {
+function addReasonString<P extends ConnackPacket | DisconnectPacket>(
+  connection: Connection,
+  packet: P,
+  text: string,
+): P {
   if (connection.version !== 5) return packet
   const extended: P = { ...packet, properties: { reasonString: text } }
   return measurePacket(extended, 5) <= connection.maximumPacketBytes ? extended : packet
@@ -169,7 +173,7 @@ function withReason<P extends ConnackPacket | DisconnectPacket>(connection: Conn
 
 /** Handles the end of the stream. Without DISCONNECT the will is published. */
 export function handleConnectionClosed(state: BrokerState, connection: Connection): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   dropDeferredAcks(connection)
   if (now.state === 'open') {
     detachConnection(state, connection, connectionLost)
@@ -181,7 +185,7 @@ export function handleConnectionClosed(state: BrokerState, connection: Connectio
 
 /** Detaches the session from its connection. The caller decides what happens to the connection. */
 export function detachConnection(state: BrokerState, connection: Connection, ending: Ending): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'open') return
   state.waiting.forget(connection)
   endExclusiveWait(state, connection)
@@ -192,7 +196,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   state.deadlines.cancel('reauthentication', connection)
   cancelAuthorizationWait(state.requests, now)
   if (now.reauthentication?.requestId !== undefined) state.requests.cancel(now.reauthentication.requestId)
-  if (connection.namespace !== undefined) state.namespaces.quotas?.giveBackClient(connection.namespace)
+  if (connection.namespace !== undefined) state.namespaces.quotas?.releaseClient(connection.namespace)
   // The event comes before the events about the session.
   state.outputs.events.push({
     event: 'client-disconnected',
@@ -219,7 +223,7 @@ function recordDisconnected(
 }
 
 function cancelRequest(state: Parts<'deadlines' | 'nowMs' | 'requests' | 'waiting'>, connection: Connection): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'awaiting-authentication') return
   state.requests.cancel(now.requestId)
   endTakeoverWait(state, connection)

@@ -5,7 +5,7 @@ import { reasonCodes } from '../../protocol/index.ts'
 import type { Connection, GatewayClient } from '../model/connection.ts'
 import { setIdentity } from '../sessions/set-identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import { stateOf } from '../state/connection-state.ts'
+import { getState } from '../state/connection-state.ts'
 import { endConnection } from './close-connection.ts'
 
 /** Takes over the present address of the device. Returns false if the connection was ended: no client may use it from there. */
@@ -16,7 +16,7 @@ export function followAddress(
 ): boolean {
   if (port !== undefined) connection.peerPort = port
   if (address === undefined || address === connection.peerAddress) return true
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'open') return true
   connection.peerAddress = address
   const { session } = now

@@ -6,12 +6,12 @@ import {
   copyBytes,
   parseTopicName,
   reasonCodes,
-  returnCodeFor,
+  toReturnCode,
   type ConnackPacket,
   type ConnackProperties,
   type ConnectPacket,
 } from '../../protocol/index.ts'
-import { loopMarkerName, hasRemoteSessionLost, spoolLimitsIn } from '../messages/internal-client-options.ts'
+import { loopMarkerName, hasRemoteSessionLost, parseSpoolLimits } from '../messages/internal-client-options.ts'
 import type { Identity } from '../messages/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -24,11 +24,11 @@ import { dropDelayedWill, dropWill, publishDelayedWill, publishWill } from '../s
 import { endSession, hasExpired, startStoring } from '../sessions/end-session.ts'
 import { createWill } from '../publish/stored-wills.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
-import { maxStoredOf, markFull } from '../queues/persistent-queue.ts'
+import { selectMaxStored, markFull } from '../queues/persistent-queue.ts'
 import { setIdentity } from '../sessions/set-identity.ts'
 import { announceSpace } from '../peers/full-session-notice.ts'
 import { Message, never, recordPublisherRights, copyProperties } from '../messages/message.ts'
-import { storedWillTopic } from '../publish/resolve-publication.ts'
+import { resolveStoredWillTopic } from '../publish/resolve-publication.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import { AckLatency } from '../state/sessions/ack-latency.ts'
 import { newInternalSession, neverExpires, Session } from '../state/sessions/session.ts'
@@ -47,7 +47,7 @@ export function openConnection(
   granted: GrantedAccess,
 ): void {
   const { connect, clientId } = awaiting
-  const connack = connackFor(state, connection, awaiting, granted)
+  const connack = createConnack(state, connection, awaiting, granted)
   if (!isWithinClientLimit(connack, connect)) return refusePacketTooLarge(state, connection, clientId)
   if (hasNoMemory(state, connection, clientId))
     return refuseQuota(state, connection, clientId, 'the memory of the broker is short')
@@ -140,7 +140,7 @@ function hasNoMemory(
 
 function refuseQuota(state: RefusalParts, connection: Connection, clientId: string, text: string): void {
   const reason = reasonCodes.quotaExceeded
-  const code = connection.version === 5 ? reason : returnCodeFor(reasonCodes.serverUnavailable)
+  const code = connection.version === 5 ? reason : toReturnCode(reasonCodes.serverUnavailable)
   refuseConnect(state, connection, { code, reason, clientId, text })
 }
 
@@ -222,11 +222,11 @@ function attach(
   session.lastConnect.atMs = state.nowMs
   session.lastConnect.version = connect.version
   session.lastConnect.cleanStart = connect.cleanStart
-  session.expirySeconds = sessionExpiry(state.settings, connection, connect)
+  session.expirySeconds = resolveSessionExpiry(state.settings, connection, connect)
   const receiveMaximum = connect.properties?.receiveMaximum ?? largestReceiveMaximum
   session.outgoing.windowLimit = Math.min(receiveMaximum, settings.maxInflightMessages)
   session.outgoing.openWindow = session.outgoing.windowLimit
-  session.lastConnect.keepAliveSeconds = keepAliveSeconds(state.settings, connection, connect)
+  session.lastConnect.keepAliveSeconds = resolveKeepAlive(state.settings, connection, connect)
   connection.keepAliveMs = session.lastConnect.keepAliveSeconds * 1_000 * settings.keepAliveMultiplier
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
   connection.hasPlainPublishes = connection.mountpoint === '' && connection.rateLimiter === undefined
@@ -248,17 +248,17 @@ function applySpoolLimits(
   { properties }: ConnectPacket,
 ): void {
   session.internal ??= newInternalSession()
-  session.internal.spool = spoolLimitsIn(properties?.userProperties)
+  session.internal.spool = parseSpoolLimits(properties?.userProperties)
   session.internal.ackLatency ??= new AckLatency()
   if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
   const { stored } = session
   if (stored?.isFullAnnounced === true)
-    announceSpace(state.peers, session, stored, maxStoredOf(state.settings, session))
-  if (stored !== undefined && stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
+    announceSpace(state.peers, session, stored, selectMaxStored(state.settings, session))
+  if (stored !== undefined && stored.count >= selectMaxStored(state.settings, session)) markFull(state, session)
   if (hasRemoteSessionLost(properties?.userProperties)) requeueForRemote(state.batches, session)
 }
 
-function sessionExpiry(settings: CoreSettings, connection: Connection, connect: ConnectPacket): number {
+function resolveSessionExpiry(settings: CoreSettings, connection: Connection, connect: ConnectPacket): number {
   const { sessionExpirySeconds, maxSessionExpirySeconds } = settings
   if (connect.version !== 5) return connect.cleanStart ? 0 : sessionExpirySeconds
   const requested = connect.properties?.sessionExpiryIntervalSeconds ?? 0
@@ -268,7 +268,7 @@ function sessionExpiry(settings: CoreSettings, connection: Connection, connect: 
 }
 
 /** [MQTT5-3.1.2-21] Returns the keep alive of the broker's settings, or that of the client. Only CONNACK of 5.0 can contain the broker's. */
-function keepAliveSeconds(settings: CoreSettings, connection: Connection, connect: ConnectPacket): number {
+function resolveKeepAlive(settings: CoreSettings, connection: Connection, connect: ConnectPacket): number {
   const { serverKeepAliveSeconds } = settings
   return connect.version === 5 && serverKeepAliveSeconds !== undefined && connection.listener.isInternal !== true
     ? serverKeepAliveSeconds
@@ -285,8 +285,8 @@ function storeWill(
   session.will = undefined
   if (will === undefined) return
   const { willDelayIntervalSeconds, ...properties } = copyProperties(will.properties) ?? {}
-  const topic = state.topics.named(will.topic)
-  const stored = storedWillTopic(state, topic, connection.mountpoint)
+  const topic = state.topics.internName(will.topic)
+  const stored = resolveStoredWillTopic(state, topic, connection.mountpoint)
   // Not with a topic that was checked before the client was accepted.
   if (stored === undefined) return
   const message = new Message(stored, {
@@ -306,19 +306,19 @@ function storeWill(
 }
 
 /** Builds the CONNACK without the session-present flag, which does not change its size. */
-function connackFor(
+function createConnack(
   state: Parts<'bridges' | 'settings'>,
   connection: Connection,
   awaiting: AwaitingAuthentication,
   granted: GrantedAccess,
 ): ConnackPacket {
   const properties =
-    awaiting.connect.version === 5 ? connackProperties(state, connection, awaiting, granted) : undefined
+    awaiting.connect.version === 5 ? createConnackProperties(state, connection, awaiting, granted) : undefined
   return { type: 'connack', sessionPresent: false, reasonCode: reasonCodes.success, properties }
 }
 
 /** Returns the properties that differ from the request of the client or from the defaults of the standard. */
-function connackProperties(
+function createConnackProperties(
   state: Parts<'bridges' | 'settings'>,
   connection: Connection,
   awaiting: AwaitingAuthentication,
@@ -327,7 +327,7 @@ function connackProperties(
   const { settings } = state
   const { connect, clientId } = awaiting
   const requested = connect.properties
-  const expirySeconds = sessionExpiry(state.settings, connection, connect)
+  const expirySeconds = resolveSessionExpiry(state.settings, connection, connect)
   const properties: ConnackProperties = {
     receiveMaximum: settings.receiveMaximum,
     maximumPacketSizeBytes: settings.maxPacketBytes,
@@ -352,7 +352,7 @@ function connackProperties(
   if (isNameRequested && state.bridges.brokerName !== undefined)
     properties.userProperties = [[loopMarkerName, state.bridges.brokerName]]
   // [MQTT5-3.1.2-28] Only for clients that requested it.
-  if (requested?.requestResponseInformation === true) properties.responseInformation = responseTopicFor(name)
+  if (requested?.requestResponseInformation === true) properties.responseInformation = createResponseTopic(name)
   return properties
 }
 
@@ -360,6 +360,6 @@ function connackProperties(
  * Returns the topic for responses to this client; undefined if the client ID has characters that a topic name cannot
  * have.
  */
-function responseTopicFor(clientId: string): string | undefined {
+function createResponseTopic(clientId: string): string | undefined {
   return parseTopicName(`response/${clientId}`)
 }

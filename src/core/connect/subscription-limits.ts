@@ -17,7 +17,7 @@ export function exceedsSubscriptionLimits(settings: CoreSettings, session: Sessi
   const count = subscriptions?.size ?? 0
   const { maxSubscriptions, maxSubscriptionBytes, maxOverlappingSubscriptions } = settings
   if (count >= maxSubscriptions) return true
-  const usage = usageOf(session, maxOverlappingSubscriptions)
+  const usage = findOrCountUsage(session, maxOverlappingSubscriptions)
   if ((usage?.bytes ?? 0) + Buffer.byteLength(filter) > maxSubscriptionBytes) return true
   if (usage === undefined) return false
   return usage.overlapping >= maxOverlappingSubscriptions && usage.isNewPattern(filter)
@@ -29,15 +29,15 @@ export function exceedsSubscriptionLimits(settings: CoreSettings, session: Sessi
  */
 const uncountedSubscriptions = 8
 
-function usageOf(session: Session, maxOverlapping: number): SubscriptionUsage | undefined {
+function findOrCountUsage(session: Session, maxOverlapping: number): SubscriptionUsage | undefined {
   const { subscriptions } = session
   if (subscriptions === undefined || subscriptions.size < Math.min(uncountedSubscriptions, maxOverlapping))
     return undefined
-  session.subscriptionUsage ??= usageOfAll(subscriptions.keys())
+  session.subscriptionUsage ??= countUsage(subscriptions.keys())
   return session.subscriptionUsage
 }
 
-function usageOfAll(filters: Iterable<TopicFilter>): SubscriptionUsage {
+function countUsage(filters: Iterable<TopicFilter>): SubscriptionUsage {
   const usage = new SubscriptionUsage()
   for (const filter of filters) usage.add(filter)
   return usage

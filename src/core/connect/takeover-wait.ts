@@ -15,7 +15,7 @@
 
 import type { Parts, TakeoverParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
-import { moveTo, stateOf, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
+import { moveTo, getState, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 
 /** Maximum wait after authentication. Clients wait longer than this for CONNACK. */
 export const takeoverWaitMs = 3_000
@@ -31,7 +31,7 @@ export function waitForTakeover(
   if (!mustWaitForTakeover(state, clientId, waitsUntilMs)) return false
   requestDrain(state, clientId)
   const mustConfirm = awaiting.mustConfirm === true || state.sessions.get(clientId)?.stored !== undefined
-  wait(state, connection, awaiting, { granted, waitsUntilMs, mustConfirm })
+  startWait(state, connection, awaiting, { granted, waitsUntilMs, mustConfirm })
   return true
 }
 
@@ -43,11 +43,11 @@ export function waitForWill(
   granted: GrantedAccess,
 ): boolean {
   if (!state.wills.loads.has(awaiting.clientId)) return false
-  wait(state, connection, awaiting, { granted, waitsUntilMs: state.nowMs + takeoverWaitMs, mustConfirm: true })
+  startWait(state, connection, awaiting, { granted, waitsUntilMs: state.nowMs + takeoverWaitMs, mustConfirm: true })
   return true
 }
 
-function wait(
+function startWait(
   state: Parts<'deadlines' | 'waiting'>,
   connection: Connection,
   awaiting: AwaitingAuthentication,
@@ -69,7 +69,7 @@ function wait(
  * is over.
  */
 export function continueTakeoverWait(state: TakeoverParts, connection: Connection): boolean {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'awaiting-authentication' || now.waitsUntilMs === undefined) return true
   if (mustWaitForTakeover(state, now.clientId, now.waitsUntilMs)) {
     state.deadlines.set('takeover-wait', connection, now.waitsUntilMs)
@@ -109,7 +109,7 @@ function requestDrain(state: TakeoverParts, clientId: string): void {
  * the older connection wakes it otherwise.
  */
 export function recordDrained({ waiting }: Parts<'waiting'>, older: Connection): Connection | undefined {
-  const now = stateOf(older)
+  const now = getState(older)
   if (now.state !== 'open') return undefined
   const { clientId } = now.session
   if (!waiting.drains.has(clientId)) return undefined
@@ -125,7 +125,7 @@ export function wakeAfterWill(state: TakeoverParts, clientId: string): void {
 
 /** Ends the wait of a connection for any reason, and wakes the next connection with the same client ID. */
 export function endTakeoverWait(state: Parts<'deadlines' | 'nowMs' | 'waiting'>, connection: Connection): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'awaiting-authentication') return
   const { clientId } = now
   const waiting = state.waiting.forTakeover.get(clientId)

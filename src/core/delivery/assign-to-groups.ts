@@ -13,7 +13,7 @@ import {
   type KeptHandoffs,
   type ForwardOrigin,
   type PeerDeliveries,
-  sharedDeliveryFor,
+  addSharedDelivery,
   assignmentsOf,
 } from './peer-deliveries.ts'
 
@@ -34,7 +34,7 @@ export function assignToMember(
     // All queues that referred to the shared payload may have released it. Then it is deleted and must not be used.
     if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
     if (local !== undefined && deliverToGroup(state, local, message, undefined)) {
-      assignmentsOf(origin)?.note(filter, { to: state.peers.shard.own, barrier: undefined })
+      assignmentsOf(origin)?.set(filter, { to: state.peers.shard.own, barrier: undefined })
       return true
     }
     chosen = chooseShard(state.peers, { ...choice, canBeHere: false })
@@ -42,12 +42,12 @@ export function assignToMember(
   if (chosen === undefined || chosen === 'here') return false
   // If nothing delays the message for the group, it is combined with the message for subscribers of that peer.
   const isCombined = origin.packetId === 0 && (message.qos === 0 || chosen.uncommitted.length === 0)
-  const delivery = sharedDeliveryFor(isCombined ? deliveries.wanted : deliveries.shared, chosen, filter)
-  const interest = interestOf(onPeers, chosen)
+  const delivery = addSharedDelivery(isCombined ? deliveries.wanted : deliveries.shared, chosen, filter)
+  const interest = findMemberInterest(onPeers, chosen)
   delivery.isStored ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
   const assignments = assignmentsOf(origin)
   if (assignments !== undefined) {
-    assignments.note(filter, { to: chosen.number, barrier: undefined })
+    assignments.set(filter, { to: chosen.number, barrier: undefined })
     delivery.isStored = true
     delivery.isCommitted = false
   }
@@ -78,7 +78,7 @@ export function handOffToGroups(
   return matched
 }
 
-function interestOf(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | undefined {
+function findMemberInterest(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | undefined {
   for (const member of group.members()) if (member.subscriber === peer) return member.options
   return undefined
 }

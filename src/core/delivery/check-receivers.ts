@@ -6,7 +6,7 @@ import type { Message } from '../messages/message.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { MatchedSubscriber, SharedGroup } from '../topics/index.ts'
-import { effectiveQoS } from '../queues/enqueue-for-session.ts'
+import { computeEffectiveQoS } from '../queues/enqueue-for-session.ts'
 import { isBeyondLimit } from '../queues/drop-oldest.ts'
 
 /**
@@ -14,8 +14,11 @@ import { isBeyondLimit } from '../queues/drop-oldest.ts'
  * for a commit.
  */
 export function needsStorage(state: Parts<'router' | 'settings'>, message: Message): boolean {
-  const plan = state.router.planFor(message.topic)
-  if (plan.localMatches.some((match) => isStoredFor(state.settings, match, message)) || plan.groups.length > 0)
+  const plan = state.router.resolvePlan(message.topic)
+  if (
+    plan.localMatches.some((match) => isStoredForSubscriber(state.settings, match, message)) ||
+    plan.groups.length > 0
+  )
     return true
   if (message.qos > 0 && plan.rules?.some(({ actionQueues }) => actionQueues.length > 0) === true) return true
   return (
@@ -26,12 +29,12 @@ export function needsStorage(state: Parts<'router' | 'settings'>, message: Messa
 /** Returns whether the queue of a matching persistent session, or of all members of a shared group, is full. */
 export function matchesFullSession(state: PermitParts, message: Message): boolean {
   if (state.sessions.full.size === 0) return false
-  const plan = state.router.planFor(message.topic)
+  const plan = state.router.resolvePlan(message.topic)
   const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.sessions.full.has(subscriber)
   const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => canReceive(state, subscriber, message.topic)
   return (
-    plan.localMatches.some((match) => isFull(match) && isStoredFor(state.settings, match, message)) ||
-    plan.groups.some((group) => message.qos > 0 && isFullFor(group, isAllowed, isFull))
+    plan.localMatches.some((match) => isFull(match) && isStoredForSubscriber(state.settings, match, message)) ||
+    plan.groups.some((group) => message.qos > 0 && isGroupFull(group, isAllowed, isFull))
   )
 }
 
@@ -41,9 +44,9 @@ export function matchesFullSession(state: PermitParts, message: Message): boolea
  */
 export function matchesOverfullSession(state: PermitParts, message: Message): boolean {
   if (state.sessions.full.size === 0 || message.qos === 0) return false
-  const { localMatches } = state.router.planFor(message.topic)
+  const { localMatches } = state.router.resolvePlan(message.topic)
   return localMatches.some(
-    (match) => isStoredFor(state.settings, match, message) && isBeyondLimit(state, match.subscriber),
+    (match) => isStoredForSubscriber(state.settings, match, message) && isBeyondLimit(state, match.subscriber),
   )
 }
 
@@ -51,7 +54,7 @@ export function matchesOverfullSession(state: PermitParts, message: Message): bo
 export function isGroupOverfull(state: PermitParts, group: SharedGroup<Session>, message: Message): boolean {
   if (state.sessions.full.size === 0 || message.qos === 0) return false
   const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => canReceive(state, subscriber, message.topic)
-  return isFullFor(group, isAllowed, ({ subscriber }) => isBeyondLimit(state, subscriber))
+  return isGroupFull(group, isAllowed, ({ subscriber }) => isBeyondLimit(state, subscriber))
 }
 
 /**
@@ -60,12 +63,14 @@ export function isGroupOverfull(state: PermitParts, group: SharedGroup<Session>,
  */
 export function matchesFullPeerSession(state: Parts<'peers' | 'router' | 'settings'>, message: Message): boolean {
   if (state.peers.fullFilters === 0 || message.qos === 0) return false
-  const { peerMatches, crossShardGroups } = state.router.planFor(message.topic)
+  const { peerMatches, crossShardGroups } = state.router.resolvePlan(message.topic)
   return (
-    peerMatches.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state.settings, message.qos, storedQoS) > 0) ||
+    peerMatches.some(
+      ({ isFull, storedQoS }) => isFull && computeEffectiveQoS(state.settings, message.qos, storedQoS) > 0,
+    ) ||
     crossShardGroups.some(
       ({ filter, local, onPeers }) =>
-        (local === undefined || state.peers.interest.of(filter)?.isFull === true) &&
+        (local === undefined || state.peers.interest.find(filter)?.isFull === true) &&
         [...onPeers.members()].every(({ options }) => options.isFull),
     )
   )
@@ -74,12 +79,16 @@ export function matchesFullPeerSession(state: Parts<'peers' | 'router' | 'settin
 type IsTrue = (member: { subscriber: Session }) => boolean
 
 /** Returns whether members of the group may receive the message, and the queues of all these members are full. */
-function isFullFor(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTrue): boolean {
+function isGroupFull(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTrue): boolean {
   const allowed = [...group.members()].filter(isAllowed)
   return allowed.length > 0 && allowed.every(isFull)
 }
 
 /** Returns whether the session of the match stores the message. */
-export function isStoredFor(settings: CoreSettings, match: MatchedSubscriber<Session>, message: Message): boolean {
-  return match.subscriber.stored !== undefined && effectiveQoS(settings, message.qos, match.qos) > 0
+export function isStoredForSubscriber(
+  settings: CoreSettings,
+  match: MatchedSubscriber<Session>,
+  message: Message,
+): boolean {
+  return match.subscriber.stored !== undefined && computeEffectiveQoS(settings, message.qos, match.qos) > 0
 }

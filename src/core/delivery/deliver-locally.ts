@@ -8,14 +8,19 @@ import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, MatchedSubscriber, SharedGroup } from '../topics/index.ts'
 import { isRemainingGroup, isRemainingSubscriber } from '../peers/remaining-receivers.ts'
-import { effectiveQoS, enqueueForSession, hasQueueSpace, raisedDelivery } from '../queues/enqueue-for-session.ts'
-import { isStoredFor } from './check-receivers.ts'
+import {
+  computeEffectiveQoS,
+  enqueueForSession,
+  hasQueueSpace,
+  createUpgradedDelivery,
+} from '../queues/enqueue-for-session.ts'
+import { isStoredForSubscriber } from './check-receivers.ts'
 import { recordLive } from '../peers/retained-from-peers.ts'
-import { maxStoredOf, storePayload, releasePayload } from '../queues/persistent-queue.ts'
+import { selectMaxStored, storePayload, releasePayload } from '../queues/persistent-queue.ts'
 
 /** Delivers the message to every matching session, and to one member of each shared group. Returns the number of receivers. */
 export function deliverLocally(state: DeliverParts, message: Message, publisher: Session | undefined): number {
-  const plan = state.router.planFor(message.topic)
+  const plan = state.router.resolvePlan(message.topic)
   const isShared =
     plan.localMatches.length + plan.groups.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   let matched = 0
@@ -40,7 +45,7 @@ export function deliverRemaining(
   message: Message,
   { publisher, remaining }: { publisher: Session | undefined; remaining: RemainingReceivers },
 ): number {
-  const plan = state.router.planFor(message.topic)
+  const plan = state.router.resolvePlan(message.topic)
   let matched = deliverToRemaining(state, message, { publisher, remaining })
   for (const group of plan.groups) {
     if (isRemainingGroup(remaining, group.sharedFilter) && deliverToGroup(state, group, message, undefined)) matched++
@@ -54,7 +59,7 @@ export function deliverToRemaining(
   message: Message,
   { publisher, remaining }: { publisher: Session | undefined; remaining: RemainingReceivers },
 ): number {
-  const plan = state.router.planFor(message.topic)
+  const plan = state.router.resolvePlan(message.topic)
   let matched = 0
   for (const match of plan.localMatches) {
     if (!isRemainingSubscriber(remaining, match.subscriber.clientId)) continue
@@ -66,7 +71,7 @@ export function deliverToRemaining(
 
 /** Delivers a message of a peer to the non-shared subscribers. The peer names the shared subscriptions to serve. */
 export function deliverFromPeer(state: EnqueueParts & Parts<'router'>, message: Message): void {
-  const plan = state.router.planFor(message.topic)
+  const plan = state.router.resolvePlan(message.topic)
   const isShared = plan.localMatches.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   for (const match of plan.localMatches) deliver(state, match, message, undefined)
   if (isShared) releasePayload(state, message.payloadId)
@@ -74,7 +79,7 @@ export function deliverFromPeer(state: EnqueueParts & Parts<'router'>, message: 
 }
 
 function isQueueFull(settings: CoreSettings, session: Session): boolean {
-  return session.stored !== undefined && session.stored.count >= maxStoredOf(settings, session)
+  return session.stored !== undefined && session.stored.count >= selectMaxStored(settings, session)
 }
 
 /**
@@ -88,7 +93,7 @@ function storeSharedPayload(
   message: Message,
 ): boolean {
   let stored = 0
-  for (const match of plan.localMatches) if (isStoredFor(state.settings, match, message)) stored++
+  for (const match of plan.localMatches) if (isStoredForSubscriber(state.settings, match, message)) stored++
   if (stored <= 1) return false
   storePayload(state, message)
   state.payloads.refcounts.add(message.payloadId, 1)
@@ -103,10 +108,10 @@ function deliver(
 ): boolean {
   const session = match.subscriber
   if (match.hasNoLocal && session === publisher) return deliverToSelf(state, match, message)
-  const qos = effectiveQoS(state.settings, message.qos, match.qos)
+  const qos = computeEffectiveQoS(state.settings, message.qos, match.qos)
   const retain = match.retainAsPublished && message.retain
   if (qos < match.raisesTo) {
-    enqueueForSession(state, session, message, raisedDelivery(message, { raisesTo: match.raisesTo, retain }))
+    enqueueForSession(state, session, message, createUpgradedDelivery(message, { raisesTo: match.raisesTo, retain }))
     return true
   }
   enqueueForSession(state, session, message, {
@@ -120,13 +125,13 @@ function deliver(
 
 /** [MQTT5-3.8.3-3] Delivers to the publisher itself through its subscriptions without No Local. */
 function deliverToSelf(state: EnqueueParts, match: MatchedSubscriber<Session>, message: Message): boolean {
-  const effective = match.effectiveFor(true)
+  const effective = match.selectEffective(true)
   if (effective === undefined) {
     if (state.rules.triggers.wanted['delivery-dropped']) recordNoLocal(state, match, message)
     return false
   }
   enqueueForSession(state, match.subscriber, message, {
-    qos: effectiveQoS(state.settings, message.qos, effective.qos),
+    qos: computeEffectiveQoS(state.settings, message.qos, effective.qos),
     retain: effective.retainAsPublished && message.retain,
     subscriptionIdentifiers: effective.identifiers,
     group: undefined,
@@ -140,7 +145,7 @@ function recordNoLocal(
   match: MatchedSubscriber<Session>,
   message: Message,
 ): void {
-  const qos = effectiveQoS(state.settings, message.qos, match.qos)
+  const qos = computeEffectiveQoS(state.settings, message.qos, match.qos)
   const { retain } = message
   const of = { message, qos, retain, reason: 'no-local', atMs: state.nowMs } as const
   state.rules.triggers.addDelivery('delivery-dropped', match.subscriber, of)
@@ -167,8 +172,8 @@ export function deliverToGroup(
     group.pick((session) => isAllowed(session) && session.stored !== undefined)
   if (member === undefined) return false
   const { options, subscriber } = member
-  const redelivered = except === undefined ? message : state.shared.redelivery.forSession(message, subscriber)
-  const qos = effectiveQoS(state.settings, message.qos, options.qos)
+  const redelivered = except === undefined ? message : state.shared.redelivery.markForSession(message, subscriber)
+  const qos = computeEffectiveQoS(state.settings, message.qos, options.qos)
   enqueueForSession(state, subscriber, redelivered, {
     qos,
     retain: options.retainAsPublished && message.retain,

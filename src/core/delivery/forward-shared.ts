@@ -7,7 +7,7 @@ import type { ForwardParts, Parts, PeerSendParts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
-import { plainPublish, type PeerNumber, type PeerPublish } from '../model/peer-messages.ts'
+import { createPlainPublish, type PeerNumber, type PeerPublish } from '../model/peer-messages.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { chooseShard } from '../peers/choose-shard.ts'
 import { storeAndSend, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
@@ -27,7 +27,7 @@ export function chooseOtherShard(
   peers: PeerTable,
   { group, tried, canBeStored }: UnassignedMessage,
 ): Peer | undefined {
-  const onPeers = router.groupOnPeers(group.name, group.filter)
+  const onPeers = router.findGroupOnPeers(group.name, group.filter)
   if (onPeers === undefined) return undefined
   const chosen = chooseShard(peers, {
     filter: onPeers.sharedFilter,
@@ -56,7 +56,7 @@ export function forwardShared(
   to: Peer,
   { isAwaited, ...passed }: ForwardedShared & { readonly isAwaited: boolean },
 ): CommitBarrier | undefined {
-  const send = { ...toGroup(state.peers, passed), isAwaited }
+  const send = { ...createGroupPublish(state.peers, passed), isAwaited }
   if (isAwaited) {
     const barrier = new CommitBarrier()
     storeOrRefuse(state, to, send, barrier)
@@ -76,7 +76,7 @@ export function forwardSharedOnce(
   once: ForwardedShared & Pick<PeerPublish, 'exactlyOnce'> & { readonly isCommitted: boolean },
 ): CommitBarrier {
   const { message, exactlyOnce, isCommitted } = once
-  const send = { ...toGroup(state.peers, once), isAwaited: true, exactlyOnce }
+  const send = { ...createGroupPublish(state.peers, once), isAwaited: true, exactlyOnce }
   const barrier = new CommitBarrier()
   sendInTurn(state, to, { message, isCommitted }, () => storeOrRefuse(state, to, send, barrier))
   return barrier
@@ -87,6 +87,6 @@ function storeOrRefuse(state: PeerSendParts, to: Peer, send: PeerPublish, barrie
   barrier.arrive(isStored ? undefined : reasonCodes.quotaExceeded)
 }
 
-function toGroup({ shard }: PeerTable, { message, filter, tried }: ForwardedShared): PeerPublish {
-  return { ...plainPublish(message), hasSubscribers: false, groups: [filter], tried: [...tried, shard.own] }
+function createGroupPublish({ shard }: PeerTable, { message, filter, tried }: ForwardedShared): PeerPublish {
+  return { ...createPlainPublish(message), hasSubscribers: false, groups: [filter], tried: [...tried, shard.own] }
 }

@@ -20,14 +20,14 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan } from '../topics/index.ts'
-import { effectiveQoS } from '../queues/enqueue-for-session.ts'
+import { computeEffectiveQoS } from '../queues/enqueue-for-session.ts'
 import { isRemainingGroup, isRemainingRetained } from '../peers/remaining-receivers.ts'
 import { sendPlainNumbered } from '../peers/send-to-peer.ts'
 import { assignToMember, handOffToGroups } from './assign-to-groups.ts'
 import {
-  deliveriesFor,
-  deliveryFor,
-  earlierSubscriberDeliveries,
+  planDeliveries,
+  findOrAddDelivery,
+  createEarlierDeliveries,
   type ForwardOrigin,
   repeatAssignments,
 } from './peer-deliveries.ts'
@@ -42,8 +42,8 @@ export function forwardToPeers(
   { message, plan }: { message: Message; plan: DeliveryPlan<Session, Peer> },
   origin: ForwardOrigin,
 ): number {
-  const owner = ownerToNotify(state.peers, message, origin)
-  const earlier = earlierAssignments(origin)
+  const owner = findOwnerToNotify(state.peers, message, origin)
+  const earlier = findEarlierAssignments(origin)
   if (owner === undefined && earlier === undefined) {
     if (!plan.hasPeers) return 0
     if (origin.remaining === undefined && isStoredNowhere(state.settings, plan, message, origin))
@@ -51,10 +51,10 @@ export function forwardToPeers(
   }
   const wanted =
     earlier === undefined
-      ? deliveriesFor(state.settings, plan, message, origin)
-      : earlierSubscriberDeliveries(state.peers, earlier)
+      ? planDeliveries(state.settings, plan, message, origin)
+      : createEarlierDeliveries(state.peers, earlier)
   if (owner !== undefined) {
-    const delivery = deliveryFor(wanted, owner)
+    const delivery = findOrAddDelivery(wanted, owner)
     delivery.isToBeRetained = true
     delivery.isStored ||= message.qos > 0 || origin.awaitsRetained === true
   }
@@ -73,7 +73,11 @@ export function forwardToPeers(
 }
 
 /** Returns the peer that stores the retained message; undefined if none has to. */
-function ownerToNotify(peers: PeerTable, { retain, topic }: Message, { remaining }: ForwardOrigin): Peer | undefined {
+function findOwnerToNotify(
+  peers: PeerTable,
+  { retain, topic }: Message,
+  { remaining }: ForwardOrigin,
+): Peer | undefined {
   if (!retain || (remaining !== undefined && !isRemainingRetained(remaining, topic.name))) return undefined
   return peers.ownerOf(topic.name)
 }
@@ -83,7 +87,7 @@ function needsGroup({ remaining }: ForwardOrigin, filter: TopicFilter): boolean 
 }
 
 /** Returns the shards that the message went to before the restart of this shard. Undefined: the message is new. */
-function earlierAssignments({ publisher, packetId, isAgain }: ForwardOrigin): SharedAssignments | undefined {
+function findEarlierAssignments({ publisher, packetId, isAgain }: ForwardOrigin): SharedAssignments | undefined {
   return isAgain ? publisher?.incoming.forwarded?.get(packetId)?.assignments : undefined
 }
 
@@ -98,7 +102,7 @@ function isStoredNowhere(
 ): boolean {
   if (packetId !== 0 || plan.crossShardGroups.length > 0) return false
   if (qos === 0) return true
-  for (const { storedQoS } of plan.peerMatches) if (effectiveQoS(settings, qos, storedQoS) > 0) return false
+  for (const { storedQoS } of plan.peerMatches) if (computeEffectiveQoS(settings, qos, storedQoS) > 0) return false
   return true
 }
 

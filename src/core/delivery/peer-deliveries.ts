@@ -12,7 +12,7 @@ import type { CommitBarrier } from '../model/commit-barrier.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan } from '../topics/index.ts'
-import { effectiveQoS } from '../queues/enqueue-for-session.ts'
+import { computeEffectiveQoS } from '../queues/enqueue-for-session.ts'
 
 /** A result of a rule that has records until the other shards have it. */
 export interface KeptHandoffs {
@@ -60,7 +60,7 @@ export interface PeerDeliveries {
 }
 
 /** Returns deliveries to the peers with subscribers, and records them for a message that its client may send again. */
-export function deliveriesFor(
+export function planDeliveries(
   settings: CoreSettings,
   plan: DeliveryPlan<Session, Peer>,
   message: Message,
@@ -70,19 +70,19 @@ export function deliveriesFor(
   const assignments = plan.peerMatches.length === 0 ? undefined : assignmentsOf(origin)
   for (const { peer, storedQoS } of plan.peerMatches) {
     assignments?.toSubscribersOf.push(peer.number)
-    const delivery = deliveryFor(wanted, peer)
+    const delivery = findOrAddDelivery(wanted, peer)
     delivery.isForSubscribers = true
-    delivery.isStored = message.qos > 0 && effectiveQoS(settings, message.qos, storedQoS) > 0
+    delivery.isStored = message.qos > 0 && computeEffectiveQoS(settings, message.qos, storedQoS) > 0
   }
   return wanted
 }
 
 /** Returns deliveries to the peers that had subscribers before the restart. Later subscribers must not get the message after newer ones. */
-export function earlierSubscriberDeliveries(peers: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
+export function createEarlierDeliveries(peers: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
   for (const number of assignments.toSubscribersOf) {
     if (number === peers.shard.own || number >= peers.shard.count) continue
-    const delivery = deliveryFor(wanted, peers.peer(number))
+    const delivery = findOrAddDelivery(wanted, peers.requirePeer(number))
     delivery.isForSubscribers = true
     delivery.isStored = true
   }
@@ -97,13 +97,13 @@ export function repeatAssignments(peers: PeerTable, assignments: SharedAssignmen
   const shared: PeerDelivery[] = []
   for (const [filter, { to }] of assignments.entries()) {
     if (to === peers.shard.own || to >= peers.shard.count) continue
-    sharedDeliveryFor(shared, peers.peer(to), filter).isStored = true
+    addSharedDelivery(shared, peers.requirePeer(to), filter).isStored = true
   }
   return shared
 }
 
 /** Returns the delivery to the peer, which is added to the list if it is not there. */
-export function deliveryFor(wanted: PeerDelivery[], peer: Peer): PeerDelivery {
+export function findOrAddDelivery(wanted: PeerDelivery[], peer: Peer): PeerDelivery {
   const known = wanted.find((delivery) => delivery.peer === peer)
   if (known !== undefined) return known
   const how = { isForSubscribers: false, isToBeRetained: false, groups: undefined, isStored: false, isCommitted: true }
@@ -113,8 +113,8 @@ export function deliveryFor(wanted: PeerDelivery[], peer: Peer): PeerDelivery {
 }
 
 /** Adds the group to the delivery to the peer. */
-export function sharedDeliveryFor(shared: PeerDelivery[], peer: Peer, filter: TopicFilter): PeerDelivery {
-  const delivery = deliveryFor(shared, peer)
+export function addSharedDelivery(shared: PeerDelivery[], peer: Peer, filter: TopicFilter): PeerDelivery {
+  const delivery = findOrAddDelivery(shared, peer)
   delivery.groups ??= []
   delivery.groups.push(filter)
   return delivery
@@ -127,7 +127,7 @@ export function sharedDeliveryFor(shared: PeerDelivery[], peer: Peer, filter: To
 export function assignmentsOf({ publisher, packetId }: ForwardOrigin): SharedAssignments | undefined {
   if (publisher?.stored === undefined || packetId === 0) return undefined
   publisher.incoming.forwarded ??= new ForwardedPacketIds()
-  const known = publisher.incoming.forwarded.of(packetId)
+  const known = publisher.incoming.forwarded.ensure(packetId)
   known.assignments ??= new SharedAssignments()
   return known.assignments
 }

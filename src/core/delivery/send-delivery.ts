@@ -4,7 +4,7 @@ import type { UniqueIds } from '../state/unique-ids.ts'
 import type { ForwardParts, Parts, PeerSendParts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
 import type { PeerPublish } from '../model/peer-messages.ts'
-import { peerNameOf, recordForwarded } from '../peers/qos2-forwarding.ts'
+import { ensurePeerName, recordForwarded } from '../peers/qos2-forwarding.ts'
 import { storeAndSend, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
 import type { ForwardOrigin, PeerDelivery } from './peer-deliveries.ts'
 
@@ -15,7 +15,7 @@ export function sendDelivery(
   { delivery, origin }: { delivery: PeerDelivery; origin: ForwardOrigin },
 ): void {
   const { peer, isToBeRetained, isStored } = delivery
-  const send = toSend(state.ids, message, delivery, origin)
+  const send = toPeerPublish(state.ids, message, delivery, origin)
   // A retained message is stored in the outbox while the owner of its topic is restarting, even at QoS 0.
   if (isStored || (isToBeRetained && peer.link === undefined)) {
     const barrier = isStored ? state.peers.openBarrier() : undefined
@@ -42,7 +42,7 @@ export function sendAssigned(
   const { peer, isCommitted } = delivery
   if (isCommitted && peer.uncommitted.length === 0) return sendDelivery(state, message, { delivery, origin })
   const barrier = delivery.isStored ? state.peers.openBarrier() : undefined
-  const send = toSend(state.ids, message, delivery, origin)
+  const send = toPeerPublish(state.ids, message, delivery, origin)
   barrier?.expect()
   sendInTurn(state, peer, { message, isCommitted }, () => {
     if (barrier !== undefined) storeAndSend(state, peer, send, barrier)
@@ -51,9 +51,9 @@ export function sendAssigned(
   })
 }
 
-function toSend(ids: UniqueIds, message: Message, delivery: PeerDelivery, origin: ForwardOrigin): PeerPublish {
+function toPeerPublish(ids: UniqueIds, message: Message, delivery: PeerDelivery, origin: ForwardOrigin): PeerPublish {
   const { isForSubscribers: hasSubscribers, isToBeRetained: isRetained, groups, isStored } = delivery
-  const exactlyOnce = deduplicationKeyFor(ids, delivery, origin)
+  const exactlyOnce = createDeduplicationKey(ids, delivery, origin)
   const send = {
     kind: 'publish',
     message,
@@ -67,7 +67,7 @@ function toSend(ids: UniqueIds, message: Message, delivery: PeerDelivery, origin
 }
 
 /** Returns the key for duplicates if the client or this shard may send the message again after a failure. */
-function deduplicationKeyFor(
+function createDeduplicationKey(
   ids: UniqueIds,
   { peer, isStored }: PeerDelivery,
   origin: ForwardOrigin,
@@ -76,5 +76,5 @@ function deduplicationKeyFor(
   if (onceKey !== undefined) return isStored ? onceKey : undefined
   if (publisher === undefined || packetId === 0 || (!isStored && publisher.stored === undefined)) return undefined
   recordForwarded(publisher, packetId, peer)
-  return { publisher: peerNameOf(ids, publisher), packetId }
+  return { publisher: ensurePeerName(ids, publisher), packetId }
 }

@@ -34,7 +34,7 @@ export function sendHandoff(
 ): CommitBarrier {
   const exactlyOnce = message.qos === 2 ? { publisher: key.name, packetId: onlyPacketId } : undefined
   const barrier = forwardSharedOnce(state, to, { message, filter, tried: [], exactlyOnce, isCommitted })
-  barrier.whenComplete(() => {
+  barrier.runWhenComplete(() => {
     deleteRecord(state.batches, { kind: 'handoff', ...key })
     if (exactlyOnce === undefined) return
     // If the name were released before the record is deleted, a crash would send the message again as a new one.

@@ -12,12 +12,12 @@ import type { Connection } from '../model/connection.ts'
 import type { MemoryLevel, MemoryAccount } from '../model/memory-account.ts'
 import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 import { pauseReading, readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
-import { releaseInFlightMemory, waitingBytes } from '../outgoing/held-bytes.ts'
+import { releaseInFlightMemory, countWaitingBytes } from '../outgoing/held-bytes.ts'
 import { dropOldestWaiting } from '../queues/enqueue-for-session.ts'
-import { noteGapsBelow } from '../queues/queue-gaps.ts'
+import { recordGapsBelow } from '../queues/queue-gaps.ts'
 import { drainQueue } from '../sessions/drain-queue.ts'
 import { moveQueueToDisk } from '../sessions/end-session.ts'
-import { maxAliasNameBytes } from '../outgoing/topic-aliases.ts'
+import { computeMaxAliasNameBytes } from '../outgoing/topic-aliases.ts'
 
 /** Maximum number of sessions that are visited in one tick. */
 const maxSessionsPerTick = 1_024
@@ -59,12 +59,12 @@ export function continueRelief(state: BrokerState, disconnectForMemory: Disconne
 function relieve(state: BrokerState, session: Session, disconnectForMemory: DisconnectClient): void {
   const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
   const isHard = state.memory.level === 'hard'
-  if (waitingBytes(session) > maxWaitingBytes) {
-    if (session.stored !== undefined) waitOnDisk(state, session)
-    else if (isHard) dropDownTo(state, session, maxWaitingBytes)
+  if (countWaitingBytes(session) > maxWaitingBytes) {
+    if (session.stored !== undefined) moveToDisk(state, session)
+    else if (isHard) dropToLimit(state, session, maxWaitingBytes)
   }
   const { connection } = session
-  if (connection === undefined && session.stored !== undefined) leaveOnDisk(state.memory, session, session.stored)
+  if (connection === undefined && session.stored !== undefined) unloadInFlight(state.memory, session, session.stored)
   if (connection === undefined || !isHard || connection.listener.isInternal === true) return
   if (exceedsShare(state, session, connection)) return disconnectForMemory(state, connection)
   const received = connection.receivedBytes - connection.receivedAtLookBytes
@@ -78,7 +78,7 @@ function exceedsShare(
   session: Session,
   connection: Connection,
 ): boolean {
-  if (connection.incomingAliasNameBytes > maxAliasNameBytes(state)) return true
+  if (connection.incomingAliasNameBytes > computeMaxAliasNameBytes(state)) return true
   const { inflight } = session.outgoing
   if (inflight === undefined || inflight.bytes <= state.settings.maxInflightBytes * state.memory.queuesShare)
     return false
@@ -89,11 +89,11 @@ function exceedsShare(
   return state.nowMs - oldestMs > slowAckMs
 }
 
-function dropDownTo(state: Parts<'counts' | 'memory'>, session: Session, maxWaitingBytes: number): void {
-  while (waitingBytes(session) > maxWaitingBytes && dropOldestWaiting(state, session, 'memory-full'));
+function dropToLimit(state: Parts<'counts' | 'memory'>, session: Session, maxWaitingBytes: number): void {
+  while (countWaitingBytes(session) > maxWaitingBytes && dropOldestWaiting(state, session, 'memory-full'));
 }
 
-function waitOnDisk(state: DrainParts, session: Session): void {
+function moveToDisk(state: DrainParts, session: Session): void {
   moveQueueToDisk(state.memory, session)
   drainQueue(state, session)
 }
@@ -103,7 +103,7 @@ function waitOnDisk(state: DrainParts, session: Session): void {
  * their packet identifiers. Messages of shared subscriptions may have to go to another member, and those of bridges
  * stay complete until PUBCOMP: both remain in memory.
  */
-function leaveOnDisk(memory: MemoryAccount, session: Session, stored: PersistentQueue): void {
+function unloadInFlight(memory: MemoryAccount, session: Session, stored: PersistentQueue): void {
   const { inflight } = session.outgoing
   if (inflight === undefined || inflight.bytes < minReleasedBytes || session.internal?.spool !== undefined) return
   inflight.forEach((delivery) => {
@@ -119,7 +119,7 @@ function leaveOnDisk(memory: MemoryAccount, session: Session, stored: Persistent
     stored.packetIds ??= new Map()
     stored.packetIds.set(sequence, packetId)
     // Acknowledged messages in between have no record.
-    if (sequence < stored.diskFrom) noteGapsBelow(stored, stored.diskFrom)
+    if (sequence < stored.diskFrom) recordGapsBelow(stored, stored.diskFrom)
     stored.diskFrom = Math.min(stored.diskFrom, sequence)
   })
 }

@@ -38,7 +38,7 @@ export function hasEndedToken({ isSuperuser, expiresAtMs, grants }: Identity, at
 }
 
 /** Returns the identity of a client for which `access` has nothing to add. `session` is the name of its session. */
-export function plainIdentity(session: string, username: string | undefined, peerAddress: string): Identity {
+export function createIdentity(session: string, username: string | undefined, peerAddress: string): Identity {
   const { namespace, name: clientId } = splitNamespacedName(session)
   const who = { clientId, username, peerAddress, isSuperuser: false, expiresAtMs: undefined, grants: undefined }
   return namespace === undefined ? who : { ...who, namespace }

@@ -42,7 +42,7 @@ const dropsOldestName = 'spool-drops-oldest'
 const forgottenName = 'forgotten-there'
 
 /** Returns the limits as properties that an internal client sends in CONNECT. */
-export function spoolProperties({ maxMessages, dropsNewest, dropsOldest }: SpoolLimits): UserProperties {
+export function toSpoolProperties({ maxMessages, dropsNewest, dropsOldest }: SpoolLimits): UserProperties {
   return [
     ...(maxMessages === undefined ? [] : ([[maxMessagesName, String(maxMessages)]] as const)),
     ...(dropsNewest ? ([[dropsNewestName, '']] as const) : []),
@@ -50,7 +50,7 @@ export function spoolProperties({ maxMessages, dropsNewest, dropsOldest }: Spool
   ]
 }
 
-export function spoolLimitsIn(properties: UserProperties | undefined): SpoolLimits {
+export function parseSpoolLimits(properties: UserProperties | undefined): SpoolLimits {
   const values = new Map(properties)
   const maxMessages = values.get(maxMessagesName)
   return {
@@ -66,17 +66,17 @@ const raisedFromQoS: readonly (readonly number[])[] = [[1], [2], [3]]
  * Returns the subscription identifier with which a bridge raises the QoS of messages published with a lower one. A
  * raised message has the identifier `publishedQoS + 1`. Bridges use identifiers for nothing else.
  */
-export function identifierForRaisedQoS(published: QoS): readonly number[] {
+export function encodePublishedQoS(published: QoS): readonly number[] {
   return raisedFromQoS[published] ?? []
 }
 
 /** Returns the QoS that the identifier of a bridge's subscription requests. */
-export function raisedQoSIn(identifier: number | undefined): QoS {
+export function decodeRequestedQoS(identifier: number | undefined): QoS {
   return identifier === 1 || identifier === 2 ? identifier : 0
 }
 
 /** Returns the published QoS; undefined if it was not raised. */
-export function publishedQoSOf(subscriptionIdentifiers: readonly number[] | undefined): QoS | undefined {
+export function decodePublishedQoS(subscriptionIdentifiers: readonly number[] | undefined): QoS | undefined {
   const identifier = subscriptionIdentifiers?.[0]
   return identifier === undefined ? undefined : (Math.min(2, identifier - 1) as QoS)
 }

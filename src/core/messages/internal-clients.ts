@@ -15,7 +15,7 @@ export const bridgeMarksRoot = '$bridge/'
 export const largestInternalPacketId = 2_047
 
 /** Returns the client ID of a bridge, or of a source: see `sourceBridgeName`. */
-export function bridgeClientId(name: string): string {
+export function toBridgeClientId(name: string): string {
   return `${prefix}${name}`
 }
 
@@ -31,12 +31,12 @@ export const actionClientPrefix = `${prefix}$action/`
  * Returns the client ID of the action queue. Each shard has its own, so that a result is durable together with the
  * message that triggered the rule. `salt` is chosen so that the session belongs to the shard.
  */
-export function actionClientId(action: string, salt: string): string {
+export function toActionClientId(action: string, salt: string): string {
   return `${actionClientPrefix}${salt}/${action}`
 }
 
 /** Returns the action of an action queue; undefined for other sessions. */
-export function actionOfClientId(clientId: string): string | undefined {
+export function parseActionClientId(clientId: string): string | undefined {
   if (!clientId.startsWith(actionClientPrefix)) return undefined
   return clientId.slice(clientId.indexOf('/', actionClientPrefix.length) + 1)
 }

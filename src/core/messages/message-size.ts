@@ -3,12 +3,17 @@
 
 import type { MessageProperties } from '../../protocol/index.ts'
 
-export function messageSize(topic: string, payloadBytes: number, properties: MessageProperties | undefined): number {
+export function measureMessage(topic: string, payloadBytes: number, properties: MessageProperties | undefined): number {
   const size = payloadBytes + topic.length
-  return properties === undefined ? size : size + propertiesSize(properties)
+  return properties === undefined ? size : size + measureMessageProperties(properties)
 }
 
-function propertiesSize({ contentType, responseTopic, correlationData, userProperties }: MessageProperties): number {
+function measureMessageProperties({
+  contentType,
+  responseTopic,
+  correlationData,
+  userProperties,
+}: MessageProperties): number {
   let size = (contentType?.length ?? 0) + (responseTopic?.length ?? 0) + (correlationData?.length ?? 0)
   for (const [name, value] of userProperties ?? []) size += name.length + value.length
   return size

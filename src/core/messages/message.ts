@@ -130,7 +130,7 @@ export interface MessageSource {
 }
 
 /** Creates the message of a PUBLISH. `topic` is the packet's topic, or the one that its alias stands for. */
-export function messageFromPublish(
+export function createMessageFromPublish(
   packet: PublishPacket,
   topic: Topic,
   from: { publisher: string; version: number; nowMs: number },
@@ -140,7 +140,7 @@ export function messageFromPublish(
   const message = new Message(topic, {
     qos: packet.qos,
     retain: packet.retain,
-    properties: properties === undefined || properties.topicAlias === undefined ? properties : withoutAlias(properties),
+    properties: properties === undefined || properties.topicAlias === undefined ? properties : removeAlias(properties),
     publisher: from.publisher,
     publishedAtMs: from.nowMs,
     expiresAtMs: expiry === undefined ? never : from.nowMs + expiry * 1_000,
@@ -189,7 +189,7 @@ export function copyRetainedFields(
 }
 
 /** Returns the same message with the same payload bytes and another topic. */
-export function withTopic(message: Message, topic: Topic): Message {
+export function copyWithTopic(message: Message, topic: Topic): Message {
   const copy = new Message(topic, {
     qos: message.qos,
     retain: message.retain,
@@ -206,14 +206,14 @@ export function withTopic(message: Message, topic: Topic): Message {
 }
 
 /** Returns the message without its frame, because a field has changed. It is encoded for each receiver. */
-export function withoutFrame(message: Message): Message {
+export function removeFrame(message: Message): Message {
   message.frameShape = 0
   message.frameStart = message.payloadStart
   message.packetIdAt = 0
   return message
 }
 
-function withoutAlias(properties: MessageProperties & { topicAlias?: number }): MessageProperties | undefined {
+function removeAlias(properties: MessageProperties & { topicAlias?: number }): MessageProperties | undefined {
   const { topicAlias: _, ...rest } = properties
   return Object.keys(rest).length === 0 ? undefined : rest
 }
@@ -278,7 +278,7 @@ export function copyProperties<P extends MessageProperties>(properties: P | unde
  * Returns the remaining seconds, rounded up; undefined if the message never expires. Never more than the publisher gave [MQTT5-3.3.2-6]: the
  * turn of this shard may have begun before another shard received the message.
  */
-export function remainingSeconds(message: Message, nowMs: number): number | undefined {
+export function computeRemainingSeconds(message: Message, nowMs: number): number | undefined {
   if (message.expiresAtMs === never) return undefined
   const waitedUntilMs = Math.max(nowMs, message.publishedAtMs)
   return Math.max(0, Math.ceil((message.expiresAtMs - waitedUntilMs) / 1_000))
@@ -301,7 +301,7 @@ export function toStored(message: Message): StoredMessage {
   }
 }
 
-export function fromStored(stored: StoredMessage, topic: Topic): Message {
+export function createMessageFromStored(stored: StoredMessage, topic: Topic): Message {
   const payload = Buffer.from(stored.payload.buffer, stored.payload.byteOffset, stored.payload.byteLength)
   const message = new Message(topic, {
     qos: stored.qos,

@@ -1,7 +1,7 @@
 // First levels of topics that are the broker's own, and what a change of a topic must not lead to.
 
 import { delayedTopicPrefix, filterPrefixes, hasFixedRoot } from '../../protocol/index.ts'
-import { namespacesRoot, topicInNamespace } from '../namespaces/namespaced-names.ts'
+import { namespacesRoot, removeNamespacePrefix } from '../namespaces/namespaced-names.ts'
 import { bridgeMarksRoot } from './internal-clients.ts'
 import { brokerNameTopic } from './internal-client-options.ts'
 import { sourcesRoot } from './source-topics.ts'
@@ -33,7 +33,7 @@ export function isReservedInside(topic: string): boolean {
 
 /** Returns whether the topic is in a namespace, and reserved there: see `isReservedInside`. */
 export function isReservedInNamespace(topic: string): boolean {
-  const inside = topicInNamespace(topic)
+  const inside = removeNamespacePrefix(topic)
   return inside !== undefined && isReservedInside(inside)
 }
 
@@ -41,7 +41,7 @@ export function isReservedInNamespace(topic: string): boolean {
  * Returns whether a topic or filter may be the result of a rewrite rule. `template` is the rule's `dest_topic`. The access rules have seen the
  * client's topic only, so the result must not be in another namespace, and must begin with `$` only if the template does.
  */
-export function canBeResult(text: string, template: string): boolean {
+export function isValidRewriteResult(text: string, template: string): boolean {
   if (!text.startsWith('$')) return true
   return hasFixedRoot(template, text) && !rootsNotAsResult.some((root) => text.startsWith(root))
 }

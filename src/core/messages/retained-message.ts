@@ -6,7 +6,7 @@
 
 import { Topic, type MessageProperties, type QoS, type TopicName } from '../../protocol/index.ts'
 import { copyRetainedFields, Message, never, type RetainedOrigin } from './message.ts'
-import { messageSize } from './message-size.ts'
+import { measureMessage } from './message-size.ts'
 
 /**
  * A number that is not a small integer of V8 takes 16 further bytes in each object, so a time is two: `2 ** 30` ms and the rest.
@@ -77,7 +77,7 @@ export class StoredRetained extends RetainedMetadata {
   constructor(message: Message) {
     super(message)
     this.payloadBytes = message.payloadBytes
-    this.size = messageSize(message.topic.name, message.payloadBytes, message.properties)
+    this.size = measureMessage(message.topic.name, message.payloadBytes, message.properties)
   }
 }
 
@@ -99,7 +99,7 @@ export class SmallRetained extends RetainedMetadata {
   }
 
   /** Creates the message at each call. */
-  message(): Message {
+  createMessage(): Message {
     const chunk = Buffer.from(this.#payload, 'latin1')
     const message = new Message(this.topic, {
       qos: this.qos,
@@ -118,8 +118,8 @@ export class SmallRetained extends RetainedMetadata {
 }
 
 /** Returns the message of a form that has its payload in memory. */
-export function wholeMessage(retained: Message | SmallRetained): Message {
-  return retained instanceof SmallRetained ? retained.message() : retained
+export function toMessage(retained: Message | SmallRetained): Message {
+  return retained instanceof SmallRetained ? retained.createMessage() : retained
 }
 
 export type RetainedMessage = Message | SmallRetained | StoredRetained

@@ -1,7 +1,7 @@
 // Messages of sources (`$bridges/mqtt:NAME` after FROM), which only rules receive. The client of the source publishes
 // them below a topic that clients can neither publish nor subscribe to.
 
-import { bridgeClientId } from './internal-clients.ts'
+import { toBridgeClientId } from './internal-clients.ts'
 
 /** Prefix of the topics of all sources. */
 export const sourcesRoot = '$bridges/'
@@ -12,17 +12,17 @@ const dollar = 36
  * Returns the name of the bridge that receives for a source, which is also that of its session. `source` is
  * `type:name`.
  */
-export function sourceBridgeName(source: string): string {
+export function toSourceBridgeName(source: string): string {
   return sourceNamePrefix + source
 }
 
 /** Returns `type:name`; undefined if the bridge does not belong to a source. */
-export function sourceOfBridge(name: string): string | undefined {
+export function parseSourceBridgeName(name: string): string | undefined {
   return name.startsWith(sourceNamePrefix) ? name.slice(sourceNamePrefix.length) : undefined
 }
 
 /** Returns the prefix of topics of a source's messages. */
-export function sourceTopicPrefix(source: string): string {
+export function toSourceTopicPrefix(source: string): string {
   return `${sourcesRoot}${source}/`
 }
 
@@ -38,5 +38,5 @@ export function isSourceTopic(topic: string): boolean {
 }
 
 export function isSourceClient(clientId: string): boolean {
-  return clientId.startsWith(bridgeClientId(sourceNamePrefix))
+  return clientId.startsWith(toBridgeClientId(sourceNamePrefix))
 }

@@ -34,19 +34,19 @@ export class AuthorizationCache {
   /** Returns undefined if nothing is known, or if the entry is of an earlier epoch. */
   get(topic: Topic, how: PublishOptions, epoch: number): Permission | undefined {
     if (epoch !== this.#epoch) this.#forget(epoch)
-    if (topic !== this.#lastTopic) this.#turnTo(topic)
-    return authorizationCache[(this.#lastPermissions >> shiftOf(how)) & 3]
+    if (topic !== this.#lastTopic) this.#selectTopic(topic)
+    return authorizationCache[(this.#lastPermissions >> computeShift(how)) & 3]
   }
 
   /** Sets the decision for the topic of the last `get`. */
   set(how: PublishOptions, permission: Exclude<Permission, 'unknown'>): void {
-    this.#lastPermissions |= authorizationCache.indexOf(permission) << shiftOf(how)
+    this.#lastPermissions |= authorizationCache.indexOf(permission) << computeShift(how)
   }
 
   /** Returns all entries. Entries of an earlier epoch are requested again when they are needed. */
-  *cachedEntries(): IterableIterator<CachedAuthorization> {
-    if (this.#lastTopic !== undefined) yield* permissionsOf(this.#lastTopic, this.#lastPermissions)
-    for (const [topic, bits] of this.#others) if (topic !== this.#lastTopic) yield* permissionsOf(topic, bits)
+  *walkEntries(): IterableIterator<CachedAuthorization> {
+    if (this.#lastTopic !== undefined) yield* walkPermissions(this.#lastTopic, this.#lastPermissions)
+    for (const [topic, bits] of this.#others) if (topic !== this.#lastTopic) yield* walkPermissions(topic, bits)
   }
 
   #forget(epoch: number): void {
@@ -55,7 +55,7 @@ export class AuthorizationCache {
     this.#others.clear()
   }
 
-  #turnTo(topic: Topic): void {
+  #selectTopic(topic: Topic): void {
     if (this.#lastTopic !== undefined && this.#lastPermissions !== 0) {
       if (this.#others.size >= maxCachedTopics) this.#others.clear()
       this.#others.set(this.#lastTopic, this.#lastPermissions)
@@ -65,15 +65,15 @@ export class AuthorizationCache {
   }
 }
 
-function* permissionsOf({ name }: Topic, bits: number): IterableIterator<CachedAuthorization> {
+function* walkPermissions({ name }: Topic, bits: number): IterableIterator<CachedAuthorization> {
   for (const qos of [0, 1, 2] as const) {
     for (const retain of [false, true]) {
-      const permission = authorizationCache[(bits >> shiftOf({ qos, retain })) & 3]
+      const permission = authorizationCache[(bits >> computeShift({ qos, retain })) & 3]
       if (permission !== undefined) yield { topic: name, qos, retain, permission }
     }
   }
 }
 
-function shiftOf(how: PublishOptions): number {
+function computeShift(how: PublishOptions): number {
   return how.qos * 4 + (how.retain ? 2 : 0)
 }

@@ -36,7 +36,7 @@ interface BatchDependencies {
 }
 
 export class Batches {
-  openBatch: Batch = newBatch(1)
+  openBatch: Batch = createBatch(1)
   /** Number of the last committed batch. */
   committed = 0
   /** Average commit time of the latest batches, in milliseconds. */
@@ -116,7 +116,8 @@ export class Batches {
   /** Time when the first waiting batch or the deferred writes must be written. Infinity: none waits for a time. */
   get dueAtMs(): number {
     const waiting = this.#waiting
-    const waitingUntilMs = waiting.length > 0 && this.#isWaiting(waiting[0]) ? this.#waitsUntilMs(waiting[0]) : Infinity
+    const waitingUntilMs =
+      waiting.length > 0 && this.#isWaiting(waiting[0]) ? this.#computeWaitEndMs(waiting[0]) : Infinity
     const isDeferred = this.#deferredWrites.length > 0 && !this.#isDeferredWriteDue
     return Math.min(waitingUntilMs, isDeferred ? this.#deferredSinceMs + deferredWriteMs : Infinity)
   }
@@ -159,7 +160,7 @@ export class Batches {
 
   #startNext(): Batch {
     const ended = this.openBatch
-    this.openBatch = newBatch(ended.number + 1)
+    this.openBatch = createBatch(ended.number + 1)
     return ended
   }
 
@@ -172,7 +173,7 @@ export class Batches {
 
   /** Returns a batch of deferred writes only. Nothing waits for it, so it has the number of a batch that was already taken. */
   #takeDeferredWrites(): Batch {
-    const batch = newBatch(this.#lastTaken)
+    const batch = createBatch(this.#lastTaken)
     for (const change of this.#deferredWrites) batch.changes.push(change)
     this.#deferredWrites = []
     return batch
@@ -183,12 +184,15 @@ export class Batches {
     const { changes, cancelled, deferred } = batch
     const { nowMs, isShuttingDown } = this.#dependencies
     return (
-      deferred > 0 && changes.length - cancelled === deferred && nowMs < this.#waitsUntilMs(batch) && !isShuttingDown
+      deferred > 0 &&
+      changes.length - cancelled === deferred &&
+      nowMs < this.#computeWaitEndMs(batch) &&
+      !isShuttingDown
     )
   }
 
   /** While acknowledgements arrive, a write would only delay them. */
-  #waitsUntilMs({ waitsUntilMs }: Batch): number {
+  #computeWaitEndMs({ waitsUntilMs }: Batch): number {
     return Math.max(waitsUntilMs, Math.min(this.#lastCancelAtMs + ackPauseMs, waitsUntilMs + maxAckWaitMs))
   }
 
@@ -205,7 +209,7 @@ export class Batches {
 }
 
 function joinBatches(batches: readonly Batch[], last: Batch): Batch {
-  const all = newBatch(last.number)
+  const all = createBatch(last.number)
   for (const { changes, sendsAfterCommit } of [...batches, last]) {
     for (const change of changes) if (change !== undefined) all.changes.push(change)
     all.sendsAfterCommit.append(sendsAfterCommit)
@@ -213,7 +217,7 @@ function joinBatches(batches: readonly Batch[], last: Batch): Batch {
   return all
 }
 
-function newBatch(number: number): Batch {
+function createBatch(number: number): Batch {
   return {
     number,
     changes: [],

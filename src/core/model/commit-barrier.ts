@@ -36,7 +36,7 @@ export class CommitBarrier {
   }
 
   /** Calls `listener` when all commits are done: at once if they are. */
-  whenComplete(listener: () => void): void {
+  runWhenComplete(listener: () => void): void {
     if (this.isComplete) listener()
     else this.#listeners.push(listener)
   }

@@ -53,24 +53,24 @@ export class Deadlines<Kind extends string = DeadlineKind, Subject = DeadlineSub
   }
 
   /** The earliest time; Infinity if there is none. */
-  nextMs(): number {
+  findNextMs(): number {
     return this.#heap.length === 0 ? Infinity : this.#heap[0].atMs
   }
 
   /** Replaces the deadline of this kind and subject. */
   set(kind: Kind, subject: Subject, atMs: number): void {
-    const place = this.#placeFor(kind)
+    const place = this.#ensureEntries(kind)
     const known = place.get(subject)
     if (known !== undefined) {
       known.atMs = atMs
       known.order = this.#order++
-      this.#settle(known)
+      this.#restoreHeapOrder(known)
       return
     }
     const entry: Entry<Kind, Subject> = { atMs, kind, subject, order: this.#order++, index: this.#heap.length }
     place.set(subject, entry)
     this.#heap.push(entry)
-    this.#rise(entry)
+    this.#siftUp(entry)
   }
 
   cancel(kind: Kind, subject: Subject): void {
@@ -86,7 +86,7 @@ export class Deadlines<Kind extends string = DeadlineKind, Subject = DeadlineSub
     return first
   }
 
-  #placeFor(kind: Kind): Map<Subject, Entry<Kind, Subject>> {
+  #ensureEntries(kind: Kind): Map<Subject, Entry<Kind, Subject>> {
     let place = this.#places.get(kind)
     if (place === undefined) {
       place = new Map()
@@ -99,16 +99,16 @@ export class Deadlines<Kind extends string = DeadlineKind, Subject = DeadlineSub
     this.#places.get(entry.kind)?.delete(entry.subject)
     const last = this.#heap.pop()
     if (last === undefined || last === entry) return
-    this.#putAt(entry.index, last)
-    this.#settle(last)
+    this.#putEntry(entry.index, last)
+    this.#restoreHeapOrder(last)
   }
 
-  #settle(entry: Entry<Kind, Subject>): void {
-    this.#rise(entry)
-    this.#sink(entry)
+  #restoreHeapOrder(entry: Entry<Kind, Subject>): void {
+    this.#siftUp(entry)
+    this.#siftDown(entry)
   }
 
-  #rise(entry: Entry<Kind, Subject>): void {
+  #siftUp(entry: Entry<Kind, Subject>): void {
     while (entry.index > 0) {
       const parent = this.#heap[(entry.index - 1) >> 1]
       if (isBefore(parent, entry)) return
@@ -116,7 +116,7 @@ export class Deadlines<Kind extends string = DeadlineKind, Subject = DeadlineSub
     }
   }
 
-  #sink(entry: Entry<Kind, Subject>): void {
+  #siftDown(entry: Entry<Kind, Subject>): void {
     const heap = this.#heap
     for (;;) {
       let first = entry
@@ -130,11 +130,11 @@ export class Deadlines<Kind extends string = DeadlineKind, Subject = DeadlineSub
 
   #swap(a: Entry<Kind, Subject>, b: Entry<Kind, Subject>): void {
     const index = a.index
-    this.#putAt(b.index, a)
-    this.#putAt(index, b)
+    this.#putEntry(b.index, a)
+    this.#putEntry(index, b)
   }
 
-  #putAt(index: number, entry: Entry<Kind, Subject>): void {
+  #putEntry(index: number, entry: Entry<Kind, Subject>): void {
     this.#heap[index] = entry
     entry.index = index
   }

@@ -92,7 +92,7 @@ export type Input =
   | { readonly kind: 'plain-peer-message'; readonly peer: PeerNumber; readonly message: Message }
   /** The driver has too much unsent data for this peer, or no longer. */
   | { readonly kind: 'peer-congested'; readonly peer: PeerNumber; readonly isCongested: boolean }
-  /** `nextDeadlineMs` has passed, or there is remaining work (`view.hasMoreWork`). */
+  /** `findNextDeadlineMs` has passed, or there is remaining work (`view.hasMoreWork`). */
   | { readonly kind: 'tick' }
   /** A command of the HTTP API or of ctl. The output `command-done` has its result. */
   | { readonly kind: 'command'; readonly requestId: RequestId; readonly command: Command }

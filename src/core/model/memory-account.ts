@@ -62,7 +62,7 @@ export class MemoryAccount {
   }
 
   /** Share of a byte limit of one client: 1 at the level `normal`, and for small uses. */
-  shareOf(use: MemoryUse): number {
+  getShare(use: MemoryUse): number {
     return this.#shares[memoryColumns[use]]
   }
 
@@ -76,7 +76,7 @@ export class MemoryAccount {
     this.#level = level
     this.#step = step
     this.#shares = memoryUses.map((use) => (this.get(use) >= large ? share : 1))
-    this.queuesShare = this.shareOf('queues')
+    this.queuesShare = this.getShare('queues')
   }
 
   /** Adds bytes; a negative number subtracts bytes that were added before. */

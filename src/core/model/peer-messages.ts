@@ -20,7 +20,7 @@
 import type { PacketId, QoS, ReasonCode, TopicFilter } from '../../protocol/index.ts'
 import type { RemainingReceivers } from '../../records/index.ts'
 import type { Message } from '../messages/message.ts'
-import { clientIdIn } from '../namespaces/internal-session-names.ts'
+import { toClientId } from '../namespaces/internal-session-names.ts'
 
 /** Number of a shard of the node, from 0. */
 export type PeerNumber = number
@@ -175,7 +175,7 @@ export type PeerMessage =
   | PeerExclusiveResponse
 
 /** Returns the simplest form of a message: for non-shared subscribers, without a confirmation. */
-export function plainPublish(message: Message): PeerPublish {
+export function createPlainPublish(message: Message): PeerPublish {
   return {
     kind: 'publish',
     message,
@@ -206,17 +206,17 @@ export interface ShardPlace {
  * Returns the shard of a client ID: the place of its session, whichever shard accepts the connection. Records under
  * reserved names follow the same rule, also after `node.shards` has changed.
  */
-export function shardOf(clientId: string, shards: number): PeerNumber {
-  return shards === 1 ? 0 : hashOf(clientIdIn(clientId)) % shards
+export function computeOwnerShard(clientId: string, shards: number): PeerNumber {
+  return shards === 1 ? 0 : hashForShard(toClientId(clientId)) % shards
 }
 
 /** Returns the shard that stores the retained message of a topic. */
-export function ownerOf(topic: string, shards: number): PeerNumber {
-  return shards === 1 ? 0 : hashOf(topic) % shards
+export function computeTopicShard(topic: string, shards: number): PeerNumber {
+  return shards === 1 ? 0 : hashForShard(topic) % shards
 }
 
 /** FNV-1a over UTF-16 code units: distributes IDs that differ in the last digit, and never changes. */
-function hashOf(text: string): number {
+function hashForShard(text: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)
   // The lowest bits of FNV are the weakest, so they are mixed with the highest before the division.

@@ -15,7 +15,7 @@ import type { PeerMessage, PeerNumber, PeerSend } from './peer-messages.ts'
 export interface PeerSender {
   send(message: PeerMessage): void
   /**
-   * Sends a message to the non-shared subscribers, without a confirmation. The same as `plainPublish`, without its
+   * Sends a message to the non-shared subscribers, without a confirmation. The same as `createPlainPublish`, without its
    * object.
    */
   sendPlain(message: Message): void

@@ -25,7 +25,7 @@ class Bucket {
     this.#atMs = nowMs
   }
 
-  left(nowMs: number): RemainingRate {
+  computeRemaining(nowMs: number): RemainingRate {
     const filled = this.#tokens + ((nowMs - this.#atMs) * this.#perSecond) / 1_000
     return { perSecond: this.#perSecond, left: Math.floor(Math.max(0, Math.min(this.#perSecond, filled))) }
   }
@@ -53,8 +53,11 @@ export class RateLimiter {
   }
 
   /** Undefined: no limit. */
-  left(nowMs: number): { readonly messages: RemainingRate | undefined; readonly bytes: RemainingRate | undefined } {
-    return { messages: this.#messages?.left(nowMs), bytes: this.#bytes?.left(nowMs) }
+  computeRemaining(nowMs: number): {
+    readonly messages: RemainingRate | undefined
+    readonly bytes: RemainingRate | undefined
+  } {
+    return { messages: this.#messages?.computeRemaining(nowMs), bytes: this.#bytes?.computeRemaining(nowMs) }
   }
 
   /** Counts one message of this size. Returns the time in milliseconds for which reading must pause; 0: none. */
@@ -64,7 +67,7 @@ export class RateLimiter {
 }
 
 /** Returns undefined if there is no limit. */
-export function rateLimiterFor(
+export function createRateLimiter(
   listener: { readonly messagesPerSecond?: number | undefined; readonly bytesPerSecond?: number | undefined },
   nowMs: number,
 ): RateLimiter | undefined {
@@ -80,7 +83,7 @@ export interface SendLimits {
 }
 
 /** Returns undefined if the listener has neither limit. Then nothing is counted. */
-export function sendLimitsFor(
+export function createSendLimits(
   {
     deliveriesPerSecond,
     subscriptionsPerSecond,
@@ -88,7 +91,7 @@ export function sendLimitsFor(
   nowMs: number,
 ): SendLimits | undefined {
   const [deliveries, subscriptions] = [deliveriesPerSecond, subscriptionsPerSecond].map((messagesPerSecond) =>
-    rateLimiterFor({ messagesPerSecond }, nowMs),
+    createRateLimiter({ messagesPerSecond }, nowMs),
   )
   return deliveries === undefined && subscriptions === undefined ? undefined : { deliveries, subscriptions }
 }

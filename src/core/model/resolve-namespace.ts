@@ -26,7 +26,7 @@ export interface NamespaceEvidence {
 export function resolveNamespace(settings: NamespaceSettings, evidence: NamespaceEvidence): string | undefined {
   if (evidence.listener.isInternal === true) return undefined
   for (const source of settings.sources) {
-    const found = namespaceFromSource(source, settings, evidence)
+    const found = readNamespace(source, settings, evidence)
     if (found !== undefined && isNamespaceName(found)) return found
   }
   return undefined
@@ -44,13 +44,13 @@ export function findForeignNamespace(
   if (listener.isInternal === true) return undefined
   const names: (string | undefined)[] = []
   if (sources.includes('username') && usernamePattern !== undefined)
-    names.push(partOfName(username, usernamePattern), partOfName(arrival?.pskIdentity, usernamePattern))
+    names.push(extractFromName(username, usernamePattern), extractFromName(arrival?.pskIdentity, usernamePattern))
   if (sources.includes('certificate') && certificateField !== undefined && arrival?.certificate !== undefined)
-    names.push(attributeOf(arrival.certificate.subject, certificateField))
+    names.push(findAttribute(arrival.certificate.subject, certificateField))
   return names.find((name) => name !== undefined && name !== namespace && isNamespaceName(name))
 }
 
-function namespaceFromSource(
+function readNamespace(
   source: NamespaceSource,
   { usernamePattern, certificateField }: NamespaceSettings,
   { listener, arrival, username }: NamespaceEvidence,
@@ -61,22 +61,22 @@ function namespaceFromSource(
     case 'username':
       return usernamePattern === undefined
         ? undefined
-        : (partOfName(username, usernamePattern) ?? partOfName(arrival?.pskIdentity, usernamePattern))
+        : (extractFromName(username, usernamePattern) ?? extractFromName(arrival?.pskIdentity, usernamePattern))
     case 'certificate':
       return certificateField === undefined || arrival?.certificate === undefined
         ? undefined
-        : attributeOf(arrival.certificate.subject, certificateField)
+        : findAttribute(arrival.certificate.subject, certificateField)
     default:
       return source satisfies never
   }
 }
 
 /** `name`: a user name, or the identity of a pre-shared key, which is used like one. */
-function partOfName(name: string | undefined, pattern: NamespacePattern): string | undefined {
-  return name === undefined ? undefined : partOfUsername(name, pattern)
+function extractFromName(name: string | undefined, pattern: NamespacePattern): string | undefined {
+  return name === undefined ? undefined : extractFromUsername(name, pattern)
 }
 
-function partOfUsername(username: string, pattern: NamespacePattern): string | undefined {
+function extractFromUsername(username: string, pattern: NamespacePattern): string | undefined {
   const { before, after, isOpenBefore, isOpenAfter } = pattern
   if (isOpenAfter) {
     const end = username.indexOf(after, before.length)
@@ -94,7 +94,7 @@ function partOfUsername(username: string, pattern: NamespacePattern): string | u
  * never namespaces. A backslash escapes the next character, also another backslash, so a value that ends in one hides
  * nothing.
  */
-function attributeOf(subject: string, field: 'cn' | 'o' | 'ou'): string | undefined {
+function findAttribute(subject: string, field: 'cn' | 'o' | 'ou'): string | undefined {
   for (const part of subject.match(/(?:\\.|[^\\,+])+/gs) ?? []) {
     const [name = '', ...rest] = part.split('=')
     if (name.trim().toLowerCase() === field) return rest.join('=')

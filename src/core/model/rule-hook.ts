@@ -62,7 +62,7 @@ export interface RuleHook {
    */
   runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number
   /** Reports triggers that were dropped because they arrived faster than rules ran. */
-  noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void
+  recordLost(lost: ReadonlyMap<RuleTriggerKind, number>): void
 }
 
 /** A topic whose messages are counted: an entry of the match plan, as a rule is. Only such topics pay for it. */

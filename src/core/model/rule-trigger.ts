@@ -132,6 +132,6 @@ export type RuleTrigger =
   | AlarmTrigger
 
 /** Returns the message that a trigger refers to, whose bytes may belong to a chunk that is reused. */
-export function messageOfTrigger(trigger: RuleTrigger): Message | undefined {
+export function findTriggerMessage(trigger: RuleTrigger): Message | undefined {
   return 'message' in trigger && typeof trigger.message !== 'string' ? trigger.message : undefined
 }

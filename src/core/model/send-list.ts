@@ -63,18 +63,18 @@ export class SendList {
     this.#add(connection, undefined, kind | (packetId << 8), undefined)
   }
 
-  packet(connection: Connection, packet: ControlPacket): void {
+  addPacket(connection: Connection, packet: ControlPacket): void {
     this.#add(connection, packet, sendKinds.packet, undefined)
   }
 
   /** Adds all entries of the other list, in its order. */
   append(other: SendList): void {
     for (let index = 0; index < other.length; index++)
-      this.#add(other.connectionAt(index), other.what[index], other.head[index], other.extra[index])
+      this.#add(other.getConnection(index), other.what[index], other.head[index], other.extra[index])
   }
 
   /** Returns the connection of the entry. */
-  connectionAt(index: number): Connection {
+  getConnection(index: number): Connection {
     const connection = this.to[index]
     if (connection === undefined) throw failedAssertion(`there is no sending ${index}`)
     return connection

@@ -2,15 +2,15 @@
 // of the client, before it is rewritten.
 
 import {
-  asTopicPart,
-  bareFilter,
+  toTopicPart,
+  removeFilterPrefix,
   matchesFilter,
   parseTopicFilter,
   parseTopicName,
   type TopicFilter,
   type TopicName,
 } from '../../protocol/index.ts'
-import { canBeResult } from '../messages/reserved-roots.ts'
+import { isValidRewriteResult } from '../messages/reserved-roots.ts'
 
 /** One entry of `rewrite`. */
 export interface RewriteRule {
@@ -40,22 +40,22 @@ export interface Rewriting {
 
 /**
  * Returns the rewritten topic of a publication. If the result is not a valid topic name, the topic stays unchanged. Undefined if clients
- * must not publish to the result: see `canBeResult`.
+ * must not publish to the result: see `isValidRewriteResult`.
  */
 export function rewriteTopic(rewriting: Rewriting, topic: TopicName, who: Who): TopicName | undefined {
   const found = rewrite(rewriting, 'publish', topic, who)
   const name = found === undefined ? undefined : parseTopicName(found.text)
   if (found === undefined || name === undefined) return topic
-  return canBeResult(name, found.template) ? name : undefined
+  return isValidRewriteResult(name, found.template) ? name : undefined
 }
 
 /** Does the same for a filter; the prefix of a shared filter stays. Exclusive filters are not rewritten. */
 export function rewriteFilter(rewriting: Rewriting, filter: TopicFilter, who: Who): TopicFilter | undefined {
   if (filter.startsWith('$exclusive/')) return filter
-  const bare = bareFilter(filter)
+  const bare = removeFilterPrefix(filter)
   const found = rewrite(rewriting, 'subscribe', bare, who)
   if (found === undefined) return filter
-  if (!canBeResult(found.text, found.template)) return undefined
+  if (!isValidRewriteResult(found.text, found.template)) return undefined
   const prefix = filter.slice(0, filter.length - bare.length)
   return parseTopicFilter(prefix + found.text) ?? filter
 }
@@ -84,7 +84,7 @@ function fill(template: string, groups: readonly (string | undefined)[], who: Wh
   let isComplete = true
   const text = template.replaceAll(/\$(?:(\d)|\{(clientid|username)\})/g, (_, group?: string, name?: string) => {
     const value =
-      group === undefined ? asTopicPart(name === 'clientid' ? who.clientId : who.username) : groups[Number(group)]
+      group === undefined ? toTopicPart(name === 'clientid' ? who.clientId : who.username) : groups[Number(group)]
     if (value === undefined) isComplete = false
     return value ?? ''
   })

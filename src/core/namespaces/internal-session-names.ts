@@ -5,7 +5,7 @@
 //   ␀l3k9.7 plant␀c1     the seventh name of the broker start l3k9, for client c1 of namespace plant
 
 import { assert } from '../../protocol/index.ts'
-import { namespacedName, splitNamespacedName } from './namespaced-names.ts'
+import { toNamespacedName, splitNamespacedName } from './namespaced-names.ts'
 
 /** A client cannot send this character [MQTT-1.5.3-2] [MQTT5-1.5.4-2]. Names of namespaces do not start with it. */
 const mark = '\0'
@@ -37,7 +37,7 @@ export function reserveDelayedName(source: InternalNameSource, publisher: string
   let name
   do {
     const serial = source.nextName()
-    name = `${mark}${serial}${delayedMark} ${namespacedName(namespace, serial)}`
+    name = `${mark}${serial}${delayedMark} ${toNamespacedName(namespace, serial)}`
   } while (!source.isOwn(name))
   return name
 }
@@ -50,17 +50,17 @@ export function isDelayedName(name: string): boolean {
  * Returns a name in place of the publisher's client ID, under which delayed messages are ordered. No client can have
  * it.
  */
-export function delayedPublisher(clientId: string): string {
+export function toDelayedPublisher(clientId: string): string {
   return `${mark}${delayedMark} ${clientId}`
 }
 
 /** Returns the name of a delayed message among shards. Unlike the name of a session, it contains no space. */
-export function peerNameOfDelayed(name: string): string {
+export function toDelayedPeerName(name: string): string {
   return name.slice(0, name.indexOf(' '))
 }
 
 /** Returns the ID of a delayed message in the API. */
-export function delayedIdIn(name: string): string {
+export function parseDelayedId(name: string): string {
   return name.slice(mark.length, name.indexOf(delayedMark))
 }
 
@@ -70,6 +70,6 @@ export function isInternalName(name: string): boolean {
 }
 
 /** Returns the client ID for which a name was reserved, or the name itself if it is a client ID. */
-export function clientIdIn(name: string): string {
+export function toClientId(name: string): string {
   return isInternalName(name) ? name.slice(name.indexOf(' ') + 1) : name
 }

@@ -5,7 +5,7 @@
 //   client: PUBLISH lamp  ──►  site-7/lamp  ──►  client of the same mount point: lamp,  other clients: site-7/lamp
 
 import {
-  bareFilter,
+  removeFilterPrefix,
   fillTopicTemplate,
   parseTopicFilter,
   parseTopicName,
@@ -18,7 +18,7 @@ import {
  * Returns the mount point of one client. Undefined if a placeholder has no value, or one that would give access to other topics: see
  * `fillTopicTemplate`.
  */
-export function mountpointFor(
+export function resolveMountpoint(
   pattern: string,
   client: { readonly clientId: string; readonly username: string | undefined },
 ): string | undefined {
@@ -26,23 +26,23 @@ export function mountpointFor(
 }
 
 /** Undefined if the result exceeds the length of a topic. */
-export function mountedTopic(topics: TopicTable, mountpoint: string, topic: Topic): Topic | undefined {
+export function addMountpoint(topics: TopicTable, mountpoint: string, topic: Topic): Topic | undefined {
   const name = parseTopicName(mountpoint + topic.name)
-  return name === undefined ? undefined : topics.named(name)
+  return name === undefined ? undefined : topics.internName(name)
 }
 
 /**
  * Adds the mount point after `$share/group/` or `$exclusive/`. Undefined if the result exceeds the length of a filter.
  */
-export function mountedFilter(mountpoint: string, filter: TopicFilter): TopicFilter | undefined {
+export function addFilterMountpoint(mountpoint: string, filter: TopicFilter): TopicFilter | undefined {
   if (mountpoint === '') return filter
-  const bare = bareFilter(filter)
+  const bare = removeFilterPrefix(filter)
   return parseTopicFilter(`${filter.slice(0, filter.length - bare.length)}${mountpoint}${bare}`)
 }
 
 /** Returns the topic without the mount point; a topic outside of it stays complete. */
-export function topicBelow(topics: TopicTable, mountpoint: string, topic: Topic): Topic {
+export function removeMountpoint(topics: TopicTable, mountpoint: string, topic: Topic): Topic {
   if (mountpoint === '' || !topic.name.startsWith(mountpoint)) return topic
   const name = parseTopicName(topic.name.slice(mountpoint.length))
-  return name === undefined ? topic : topics.named(name)
+  return name === undefined ? topic : topics.internName(name)
 }

@@ -7,7 +7,7 @@ export interface NamespaceQuotas {
    * accepted.
    */
   takeClient(namespace: string, isInPlaceOfAnother: boolean): boolean
-  giveBackClient(namespace: string): void
+  releaseClient(namespace: string): void
   /** Returns whether another topic of the namespace may have a retained message. */
   allowsRetained(namespace: string): boolean
   /** Counts a new (1) or deleted (-1) retained message. */

@@ -21,11 +21,11 @@ export function isNamespaceName(text: string): boolean {
 }
 
 /** Returns the name inside the broker; undefined stands for no namespace. */
-export function namespacedName(namespace: string | undefined, name: string): string {
+export function toNamespacedName(namespace: string | undefined, name: string): string {
   return namespace === undefined ? name : `${namespace}${separator}${name}`
 }
 
-/** Returns the parts of `namespacedName`. */
+/** Returns the parts of `toNamespacedName`. */
 export function splitNamespacedName(whole: string): {
   readonly namespace: string | undefined
   readonly name: string
@@ -37,20 +37,20 @@ export function splitNamespacedName(whole: string): {
 }
 
 /** Returns the topic prefix of a namespace; '' for none. */
-export function namespaceTopics(namespace: string | undefined): string {
+export function toNamespacePrefix(namespace: string | undefined): string {
   return namespace === undefined ? '' : `${namespacesRoot}${namespace}/`
 }
 
 /** Returns the namespace of a topic; undefined if it has none. */
-export function namespaceOfTopic(topic: string): string | undefined {
+export function parseTopicNamespace(topic: string): string | undefined {
   if (!topic.startsWith(namespacesRoot)) return undefined
   const end = topic.indexOf('/', namespacesRoot.length)
   return end === -1 ? undefined : topic.slice(namespacesRoot.length, end)
 }
 
 /** Returns the topic as the clients of its namespace see it; undefined if it has no namespace. */
-export function topicInNamespace(topic: string): string | undefined {
-  const namespace = namespaceOfTopic(topic)
+export function removeNamespacePrefix(topic: string): string | undefined {
+  const namespace = parseTopicNamespace(topic)
   return namespace === undefined ? undefined : topic.slice(namespacesRoot.length + namespace.length + 1)
 }
 
@@ -65,11 +65,11 @@ export function isOfNamespace(whole: string, namespace: string): boolean {
 const scope = '@'
 
 /** Returns the name of a rule, connector, action or source in the configuration: `hook@plant`. Undefined stands for no namespace. */
-export function scopedName(namespace: string | undefined, name: string): string {
+export function toScopedName(namespace: string | undefined, name: string): string {
   return namespace === undefined ? name : `${name}${scope}${namespace}`
 }
 
-/** Returns the parts of `scopedName`. */
+/** Returns the parts of `toScopedName`. */
 export function splitScopedName(whole: string): { readonly namespace: string | undefined; readonly name: string } {
   const end = whole.lastIndexOf(scope)
   const namespace = whole.slice(end + 1)

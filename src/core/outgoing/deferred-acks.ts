@@ -6,7 +6,7 @@ import type { Connection } from '../model/connection.ts'
 import type { Ack, DeferredAck } from '../model/deferred-ack.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import type { Refused } from '../model/packet-refusal.ts'
-import { stateOf } from '../state/connection-state.ts'
+import { getState } from '../state/connection-state.ts'
 import { reasonCodes, type ControlPacket } from '../../protocol/index.ts'
 import { recordAck } from './handle-commit.ts'
 import { sendAck, sendPacket } from './send-to-client.ts'
@@ -21,7 +21,7 @@ const refusedByPeer: Refused = {
  * Sends a packet when the barrier is complete. `waitsForBatch`: the packet also confirms changes of the open batch of this shard,
  * so that batch is added to the barrier.
  */
-export function ackWhenCommitted(
+export function deferAck(
   state: AckParts,
   connection: Connection,
   { ack, barrier, waitsForBatch }: { ack: Ack | ControlPacket; barrier: CommitBarrier; waitsForBatch: boolean },
@@ -29,7 +29,7 @@ export function ackWhenCommitted(
   if (waitsForBatch) addOpenBatch(state, barrier)
   connection.deferredAcks ??= []
   connection.deferredAcks.push({ ack, barrier, batch: 0 })
-  barrier.whenComplete(() => release(state, connection))
+  barrier.runWhenComplete(() => release(state, connection))
 }
 
 /** Adds the commit of the open batch to the barrier; without an open batch, that of the last batch that is not committed. */
@@ -56,7 +56,7 @@ function release(state: Parts<'batches' | 'counts' | 'nowMs' | 'outputs' | 'sett
     if (isRefusedWithoutReason(connection, deferred[count])) {
       // It stays the first in the list, so nothing is acknowledged behind it until the stream has ended.
       recordRefusal(state, connection, deferred[count].ack)
-      state.outputs.closes.push({ connection, afterBatch: deferredUntil(state.batches, connection) })
+      state.outputs.closes.push({ connection, afterBatch: findAwaitedBatch(state.batches, connection) })
       deferred[count] = { ...deferred[count], barrier: new CommitBarrier() }
       break
     }
@@ -79,18 +79,18 @@ function isRefusedWithoutReason({ canRefuseMessages }: Connection, { ack, barrie
 }
 
 function recordRefusal({ counts }: Parts<'counts'>, connection: Connection, ack: Ack | ControlPacket): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state === 'open' && 'waits' in ack)
     counts.countRefusal(now.session.clientId, 'PUBLISH', ack.topic ?? '', refusedByPeer)
 }
 
 /** Closes the stream after all packets for it were written. */
 export function closeStream(state: Parts<'batches' | 'outputs'>, connection: Connection): void {
-  state.outputs.closes.push({ connection, afterBatch: deferredUntil(state.batches, connection) })
+  state.outputs.closes.push({ connection, afterBatch: findAwaitedBatch(state.batches, connection) })
 }
 
 /** Returns the number of the batch for which packets to this connection wait; 0 if they wait for none. */
-export function deferredUntil(batches: Batches, connection: Connection): number {
+export function findAwaitedBatch(batches: Batches, connection: Connection): number {
   const batch = Math.max(connection.sendsDeferredUntilBatch, connection.acksDeferredUntilBatch)
   return batch > batches.committed ? batch : 0
 }

@@ -31,7 +31,7 @@ function markCommitted({ barriersByBatch }: StorageState, number: number): void 
 /** Counts PUBLISH packets whose acknowledgement was sent: PUBACK and, for 3.x clients and bridges, PUBREC. */
 function recordCommittedAcks(state: Parts<'nowMs' | 'outputs' | 'settings'>, sends: SendList): void {
   for (let index = 0; index < sends.length; index++) {
-    const connection = sends.connectionAt(index)
+    const connection = sends.getConnection(index)
     if (connection.unacknowledgedPublishes === 0) continue
     if (isFinalAck(sends, index, connection)) recordAck(state, connection)
   }
@@ -40,12 +40,12 @@ function recordCommittedAcks(state: Parts<'nowMs' | 'outputs' | 'settings'>, sen
 function isFinalAck(sends: SendList, index: number, connection: Connection): boolean {
   const kind = headBits.kind(sends.head[index])
   const what = sends.what[index]
-  const isPuback = kind === sendKinds.puback || (kind === sendKinds.packet && isPacketOf(what, 'puback'))
-  const isPubrec = kind === sendKinds.pubrec || (kind === sendKinds.packet && isPacketOf(what, 'pubrec'))
+  const isPuback = kind === sendKinds.puback || (kind === sendKinds.packet && isPacketOfType(what, 'puback'))
+  const isPubrec = kind === sendKinds.pubrec || (kind === sendKinds.packet && isPacketOfType(what, 'pubrec'))
   return isPuback || (isPubrec && !connection.canRefuseMessages)
 }
 
-function isPacketOf(what: SendList['what'][number], type: string): boolean {
+function isPacketOfType(what: SendList['what'][number], type: string): boolean {
   return what !== undefined && 'type' in what && what.type === type
 }
 

@@ -21,20 +21,20 @@ const pairBytes = 96
 const { queues } = memoryColumns
 
 /** Returns the memory of a queued message: its bytes, its properties, its object. */
-export function bytesInMemory(message: Message): number {
+export function measureMessageMemory(message: Message): number {
   const bytes = message.frameEnd - message.frameStart + messageBytes
-  return message.properties === undefined ? bytes : bytes + propertiesBytes(message.properties)
+  return message.properties === undefined ? bytes : bytes + measurePropertiesMemory(message.properties)
 }
 
 /** Starts counting a delivery. Does nothing if it is counted already. */
-export function holdDelivery(
+export function allocateDelivery(
   memory: MemoryAccount,
   session: Session,
   delivery: SessionDelivery,
   message: Message,
 ): void {
   if (delivery.heldBytes !== 0) return
-  const heldBytes = bytesInMemory(message) + deliveryBytes
+  const heldBytes = measureMessageMemory(message) + deliveryBytes
   delivery.heldBytes = heldBytes
   session.outgoing.heldBytes += heldBytes
   memory.cells[queues] += message.holders++ === 0 ? heldBytes : deliveryBytes
@@ -57,12 +57,12 @@ export function releaseInFlightMemory(memory: MemoryAccount, session: Session, d
 }
 
 /** Returns the bytes of messages in memory that wait for the in-flight window. */
-export function waitingBytes({ outgoing }: Session): number {
+export function countWaitingBytes({ outgoing }: Session): number {
   return outgoing.inflight === undefined ? outgoing.heldBytes : outgoing.heldBytes - outgoing.inflight.bytes
 }
 
 /** An estimate: one byte per character. */
-function propertiesBytes(properties: MessageProperties): number {
+function measurePropertiesMemory(properties: MessageProperties): number {
   const { userProperties, contentType = '', responseTopic = '', correlationData } = properties
   let bytes = pairBytes + contentType.length + responseTopic.length + (correlationData?.length ?? 0)
   for (const [name, value] of userProperties ?? []) bytes += pairBytes + name.length + value.length

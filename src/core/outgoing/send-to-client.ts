@@ -6,13 +6,13 @@ import type { Batches } from '../model/batches.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Ack, DeferredAck } from '../model/deferred-ack.ts'
-import { remainingSeconds, withTopic, type Message } from '../messages/message.ts'
-import { topicBelow } from '../namespaces/mountpoint.ts'
+import { computeRemainingSeconds, copyWithTopic, type Message } from '../messages/message.ts'
+import { removeMountpoint } from '../namespaces/mountpoint.ts'
 import { headBits, sendKinds, type PublishExtra, type SendList } from '../model/send-list.ts'
-import { aliasFor } from './topic-aliases.ts'
+import { findOrAssignAlias } from './topic-aliases.ts'
 
 /** Returns the list for packets that confirm nothing: that of this turn, or that of the batch for which the connection waits. */
-export function sendsOf(state: Parts<'batches' | 'outputs'>, connection: Connection): SendList {
+export function selectSendList(state: Parts<'batches' | 'outputs'>, connection: Connection): SendList {
   return connection.sendsDeferredUntilBatch > state.batches.committed
     ? sendAllAfterCommit(state.batches, connection)
     : state.outputs.sends
@@ -37,11 +37,11 @@ export function sendPublishWithExtra(
   how: { list: SendList; head: number; subscriptionIdentifiers: readonly number[] | undefined },
 ): void {
   connection.unsentBytes += message.frameEnd - message.frameStart
-  const sent = withoutMountpoint(state.topics, connection, message)
+  const sent = removeMessageMountpoint(state.topics, connection, message)
   // An alias is valid after the packet that introduces it. Other packets may overtake packets that wait for the disk, so
   // these have no alias.
   const canHaveAlias = how.list === state.outputs.sends && fitsWithAlias(state.nowMs, connection, sent, how)
-  const alias = canHaveAlias ? aliasFor(state, connection, sent) : undefined
+  const alias = canHaveAlias ? findOrAssignAlias(state, connection, sent) : undefined
   const extra: PublishExtra = {
     subscriptionIdentifiers: how.subscriptionIdentifiers,
     topicAlias: alias === undefined ? 0 : alias.topicAlias,
@@ -51,9 +51,9 @@ export function sendPublishWithExtra(
 }
 
 /** Returns the message with the topic as this client knows it. The bytes are shared. */
-function withoutMountpoint(topics: TopicTable, connection: Connection, message: Message): Message {
-  const topic = topicBelow(topics, connection.mountpoint, message.topic)
-  return topic === message.topic ? message : withTopic(message, topic)
+function removeMessageMountpoint(topics: TopicTable, connection: Connection, message: Message): Message {
+  const topic = removeMountpoint(topics, connection.mountpoint, message.topic)
+  return topic === message.topic ? message : copyWithTopic(message, topic)
 }
 
 /** Properties that change the size of a PUBLISH for one client. */
@@ -63,7 +63,7 @@ interface SizeTraits {
 }
 
 /** [MQTT5-3.1.2-24] Returns whether the message is within the client's Maximum Packet Size. */
-export function fits(
+export function fitsMaximumPacket(
   state: Parts<'nowMs' | 'topics'>,
   connection: Connection,
   message: Message,
@@ -71,8 +71,8 @@ export function fits(
 ): boolean {
   const { maximumPacketBytes } = connection
   if (maximumPacketBytes === Infinity) return true
-  const sent = withoutMountpoint(state.topics, connection, message)
-  return bytesOf(state.nowMs, connection, sent, { ...traits, topicAlias: 0 }) <= maximumPacketBytes
+  const sent = removeMessageMountpoint(state.topics, connection, message)
+  return measurePacketSize(state.nowMs, connection, sent, { ...traits, topicAlias: 0 }) <= maximumPacketBytes
 }
 
 /** Does the same for QoS 0, with plain arguments, because it is on the path of every message. */
@@ -83,7 +83,7 @@ export function fitsAtMostOnce(
   subscriptionIdentifiers: readonly number[] | undefined,
 ): boolean {
   if (connection.maximumPacketBytes === Infinity) return true
-  return fits(state, connection, message, { qos: 0, subscriptionIdentifiers })
+  return fitsMaximumPacket(state, connection, message, { qos: 0, subscriptionIdentifiers })
 }
 
 /** Returns whether the message is within the limit with a topic alias. Otherwise it is sent without an alias. */
@@ -96,11 +96,11 @@ function fitsWithAlias(
   const { maximumPacketBytes, outgoingAliasMaximum: topicAlias } = connection
   if (maximumPacketBytes === Infinity || topicAlias === 0) return true
   const traits = { qos: headBits.qos(head), subscriptionIdentifiers, topicAlias }
-  return bytesOf(nowMs, connection, sent, traits) <= maximumPacketBytes
+  return measurePacketSize(nowMs, connection, sent, traits) <= maximumPacketBytes
 }
 
 /** Returns the size of the packet with its complete topic. `topicAlias` 0: none. */
-function bytesOf(
+function measurePacketSize(
   nowMs: number,
   connection: Connection,
   sent: Message,
@@ -116,7 +116,7 @@ function bytesOf(
       dup: false,
       packetId: 1,
       properties: sent.properties,
-      messageExpiryIntervalSeconds: remainingSeconds(sent, nowMs),
+      messageExpiryIntervalSeconds: computeRemainingSeconds(sent, nowMs),
       subscriptionIdentifiers,
       chunk: sent.chunk,
       payloadStart: sent.payloadStart,
@@ -144,8 +144,9 @@ export function sendAck(state: Parts<'batches' | 'outputs'>, connection: Connect
   if (reason === reasonCodes.success || connection.version !== 5) {
     list.acknowledge(connection, kindOfAck[ack.type], ack.packetId)
   } else {
-    const make = (properties: AckProperties | undefined) => new AckPacket(ack.type, ack.packetId, reason, properties)
-    list.packet(connection, withReasonString(connection, ack.text, make))
+    const createAck = (properties: AckProperties | undefined) =>
+      new AckPacket(ack.type, ack.packetId, reason, properties)
+    list.addPacket(connection, createWithReasonString(connection, ack.text, createAck))
   }
   return list !== state.outputs.sends
 }
@@ -154,7 +155,7 @@ export function sendAck(state: Parts<'batches' | 'outputs'>, connection: Connect
  * Returns the packet with a reason string if the client requested problem information [MQTT5-3.1.2-29], and if the packet stays within
  * its Maximum Packet Size [MQTT5-3.4.2-2] [MQTT5-3.9.2-1].
  */
-export function withReasonString<P extends AckPacket | SubackPacket>(
+export function createWithReasonString<P extends AckPacket | SubackPacket>(
   connection: Connection,
   text: string | undefined,
   make: (properties: { reasonString: string } | undefined) => P,
@@ -178,7 +179,7 @@ function listForAck(state: Parts<'batches' | 'outputs'>, connection: Connection,
 }
 
 export function sendPingresp(state: Parts<'batches' | 'outputs'>, connection: Connection): void {
-  sendsOf(state, connection).packet(connection, { type: 'pingresp' })
+  selectSendList(state, connection).addPacket(connection, { type: 'pingresp' })
 }
 
 /** Sends SUBACK, UNSUBACK or CONNACK. `waits`: the packet confirms stored state, and no other packet may overtake it. */
@@ -193,6 +194,6 @@ export function sendPacket(
     return
   }
   const acksWait = connection.acksDeferredUntilBatch > state.batches.committed
-  const list = waits || acksWait ? sendAllAfterCommit(state.batches, connection) : sendsOf(state, connection)
-  list.packet(connection, packet)
+  const list = waits || acksWait ? sendAllAfterCommit(state.batches, connection) : selectSendList(state, connection)
+  list.addPacket(connection, packet)
 }

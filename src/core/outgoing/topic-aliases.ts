@@ -13,12 +13,12 @@ const entryBytes = 256
 const copiesOfName = 2
 
 /** In each direction of one connection. */
-export function maxAliasNameBytes({ settings, memory }: Parts<'memory' | 'settings'>): number {
-  return Math.floor(settings.maxTopicAliasBytes * memory.shareOf('aliases'))
+export function computeMaxAliasNameBytes({ settings, memory }: Parts<'memory' | 'settings'>): number {
+  return Math.floor(settings.maxTopicAliasBytes * memory.getShare('aliases'))
 }
 
 /** The first topics of a connection get the aliases of the client [MQTT5-3.1.2-26]. */
-export function aliasFor(
+export function findOrAssignAlias(
   state: Parts<'memory' | 'settings'>,
   connection: Connection,
   { topic }: Message,
@@ -29,10 +29,10 @@ export function aliasFor(
   if (known !== undefined) return { topicAlias: known, isKnown: true }
   const nameBytes = connection.outgoingAliasNameBytes + topic.bytes.length
   // Aliases of the broker are optional: without one the topic is sent in full.
-  if (aliases.size >= connection.outgoingAliasMaximum || nameBytes > maxAliasNameBytes(state)) return undefined
+  if (aliases.size >= connection.outgoingAliasMaximum || nameBytes > computeMaxAliasNameBytes(state)) return undefined
   aliases.set(topic, aliases.size + 1)
   connection.outgoingAliasNameBytes = nameBytes
-  count(state.memory, connection, bytesOf(topic))
+  count(state.memory, connection, measureAliasName(topic))
   return { topicAlias: aliases.size, isKnown: false }
 }
 
@@ -46,10 +46,10 @@ export function setIncomingAlias(
   const before = aliases[alias]
   if (before === topic) return true
   const nameBytes = connection.incomingAliasNameBytes + topic.bytes.length - (before?.bytes.length ?? 0)
-  if (nameBytes > maxAliasNameBytes(state) && connection.listener.isInternal !== true) return false
+  if (nameBytes > computeMaxAliasNameBytes(state) && connection.listener.isInternal !== true) return false
   aliases[alias] = topic
   connection.incomingAliasNameBytes = nameBytes
-  count(state.memory, connection, bytesOf(topic) - (before === undefined ? 0 : bytesOf(before)))
+  count(state.memory, connection, measureAliasName(topic) - (before === undefined ? 0 : measureAliasName(before)))
   return true
 }
 
@@ -67,6 +67,6 @@ function count(memory: MemoryAccount, connection: Connection, bytes: number): vo
 }
 
 /** A topic that several connections use counts for each of them. */
-function bytesOf(topic: Topic): number {
+function measureAliasName(topic: Topic): number {
   return entryBytes + copiesOfName * topic.bytes.length
 }

@@ -4,7 +4,7 @@
 import type { Parts } from '../state/parts.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Message } from '../messages/message.ts'
-import { messageSize } from '../messages/message-size.ts'
+import { measureMessage } from '../messages/message-size.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 
 /** The objects of one will without its topic, payload and properties, measured with 10,000 wills. */
@@ -12,16 +12,16 @@ const willObjectBytes = 200
 
 /** Counts the memory of the will. */
 export function countWill(memory: MemoryAccount, will: SessionWill): void {
-  changeHeld(memory, will, willObjectBytes + will.name.length + sizeOf(will.message))
+  setWillBytes(memory, will, willObjectBytes + will.name.length + measureWillMessage(will.message))
 }
 
-function changeHeld(memory: MemoryAccount, will: SessionWill, heldBytes: number): void {
+function setWillBytes(memory: MemoryAccount, will: SessionWill, heldBytes: number): void {
   memory.add('wills', heldBytes - will.heldBytes)
   will.heldBytes = heldBytes
 }
 
-function sizeOf(message: Message | undefined): number {
-  return message === undefined ? 0 : messageSize(message.topic.name, message.payloadBytes, message.properties)
+function measureWillMessage(message: Message | undefined): number {
+  return message === undefined ? 0 : measureMessage(message.topic.name, message.payloadBytes, message.properties)
 }
 
 /** Batches up to `number` are durable: large wills in them are on disk only from now on. */
@@ -37,10 +37,10 @@ export function releaseWrittenWills(state: Parts<'memory' | 'wills'>, number: nu
 
 /** Stops counting a will that was published or deleted. */
 export function releaseWill(memory: MemoryAccount, will: SessionWill): void {
-  changeHeld(memory, will, 0)
+  setWillBytes(memory, will, 0)
 }
 
 /** Returns the bytes of a published will that is kept until every shard has it. */
-export function pendingWillBytes(message: Message): number {
-  return willObjectBytes + sizeOf(message)
+export function measurePendingWill(message: Message): number {
+  return willObjectBytes + measureWillMessage(message)
 }

@@ -16,7 +16,7 @@ import {
   isNotAllowed,
   receiverIsFull,
   refusePublish,
-  retainRefusalOf,
+  findRetainRefusal,
   storageFails,
   tokenEndsBefore,
   topicIsReserved,
@@ -40,15 +40,16 @@ export function acceptPublish(state: BrokerState, attempt: PublishAttempt, messa
   }
   if (!hasRoomForPublish(state, attempt, message)) return
   const { incoming } = open.session
-  if (packet.qos === 2 && incoming.unreleased().has(packet.packetId)) return acceptDuplicate(state, attempt, message)
-  const refusal = findRefusal(state, attempt, message) ?? retainRefusalOf(state.settings, message)
+  if (packet.qos === 2 && incoming.ensurePacketIds().has(packet.packetId))
+    return acceptDuplicate(state, attempt, message)
+  const refusal = findRefusal(state, attempt, message) ?? findRetainRefusal(state.settings, message)
   const isDropped = refusal?.reason === reasonCodes.notAuthorized
   if (isDropped) state.counts.countDrop(undefined, message, 'not-allowed')
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   if (isDropped) countRefusal(state, connection, packet, refusal)
   if (packet.qos === 2) {
-    incoming.unreleased().add(packet.packetId, state.nowMs)
+    incoming.ensurePacketIds().add(packet.packetId, state.nowMs)
     if (connection.canRefuseMessages) connection.unacknowledgedPublishes++
   }
   deliverAcknowledged(state, attempt, { message, isDropped })

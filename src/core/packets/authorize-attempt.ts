@@ -1,7 +1,7 @@
 // The right of the publisher to the topic of its message.
 
 import { type PacketId, reasonCodes } from '../../protocol/index.ts'
-import { resolvedPermission, waitForAuthorization } from '../connect/authorization-wait.ts'
+import { resolvePermission, waitForAuthorization } from '../connect/authorization-wait.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import { authorizePublish, recordAuthorization } from '../publish/authorize-publish.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -20,7 +20,7 @@ export function authorizeAttempt(state: BrokerState, attempt: PublishAttempt): b
   // [MQTT-4.3.3-2] A duplicate of an accepted message.
   if (packet.qos === 2 && isAccepted(session, packet.packetId)) return true
   const known = authorizePublish(state.access, connection, session.identity, topic, packet)
-  const permission = known === 'unknown' ? resolvedPermission(open, packet, topic.name, known) : known
+  const permission = known === 'unknown' ? resolvePermission(open, packet, topic.name, known) : known
   if (permission === 'allow') return true
   if (permission === 'deny') {
     attempt.isDenied = true

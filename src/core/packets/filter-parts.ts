@@ -17,7 +17,7 @@ type FilterPacket = SubscribePacket | UnsubscribePacket
 /** The packet has more filters than one part. Returns its first part. */
 export function startParts<P extends FilterPacket>(open: Open, packet: P): P {
   open.filterParts = { whole: packet, end: maxFiltersPerPart, reasonCodes: [], granted: [] }
-  return cut(packet, 0, maxFiltersPerPart)
+  return slicePacket(packet, 0, maxFiltersPerPart)
 }
 
 /** Adds the result of a part. Returns true if it was the last one; otherwise the next part waits for the next turn. */
@@ -38,7 +38,7 @@ export function finishPart(
   }
   parts.end = end + maxFiltersPerPart
   open.parked ??= []
-  open.parked.unshift(cut(whole, end, parts.end))
+  open.parked.unshift(slicePacket(whole, end, parts.end))
   state.waiting.forTurn.add(connection)
   pauseReading(state.outputs, connection, readPauseReasons.turn)
   return undefined
@@ -48,7 +48,7 @@ function countFilters(packet: FilterPacket): number {
   return packet.type === 'subscribe' ? packet.subscriptions.length : packet.filters.length
 }
 
-function cut<P extends FilterPacket>(packet: P, start: number, end: number): P {
+function slicePacket<P extends FilterPacket>(packet: P, start: number, end: number): P {
   return packet.type === 'subscribe'
     ? { ...packet, subscriptions: packet.subscriptions.slice(start, end) }
     : { ...packet, filters: packet.filters.slice(start, end) }

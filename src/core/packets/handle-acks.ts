@@ -9,7 +9,7 @@ import type { Connection } from '../model/connection.ts'
 import { releaseInFlightMemory, releaseDelivery } from '../outgoing/held-bytes.ts'
 import { drainQueue } from '../sessions/drain-queue.ts'
 import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
-import { ackWhenCommitted } from '../outgoing/deferred-acks.ts'
+import { deferAck } from '../outgoing/deferred-acks.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
 import { deleteDelivery, putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 import { removeCompleted } from '../bridge/bridge-replay.ts'
@@ -47,9 +47,9 @@ function handlePuback(state: BrokerState, connection: Connection, session: Sessi
   // will be sent again.
   if (delivery === undefined || delivery.stage === 'waiting') return
   if (delivery.qos !== 1) return handleMismatch(state, connection, 'PUBACK for a QoS 2 message')
-  session.internal?.ackLatency?.note(state.nowMs - delivery.sentAtMs, state.nowMs)
+  session.internal?.ackLatency?.record(state.nowMs - delivery.sentAtMs, state.nowMs)
   if (state.rules.triggers.wanted['message-acked']) recordAcked(state, session, delivery, packet)
-  finish(state, session, delivery)
+  finishExchange(state, session, delivery)
 }
 
 /** Records the delivery for rules. They run before the batch that deletes its record is taken. */
@@ -80,7 +80,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
   if (delivery.stage === 'sent' && state.rules.triggers.wanted['message-acked'])
     recordAcked(state, session, delivery, packet)
   // [MQTT5-4.3.3-4] An error code ends the exchange: the client does not want the message.
-  if (packet.reasonCode >= firstError) return finish(state, session, delivery)
+  if (packet.reasonCode >= firstError) return finishExchange(state, session, delivery)
   if (delivery.stage === 'sent') markReceived(state, session, delivery)
   sendAck(state, connection, { type: 'pubrel', packetId, waits: session.stored !== undefined })
 }
@@ -109,7 +109,7 @@ function handlePubcomp(state: BrokerState, connection: Connection, session: Sess
   const delivery = session.outgoing.inflight?.get(packet.packetId)
   if (delivery === undefined) return freeAbandoned(state.batches, session, packet.packetId)
   if (delivery.stage !== 'received') return handleMismatch(state, connection, 'PUBCOMP before PUBREC')
-  finish(state, session, delivery)
+  finishExchange(state, session, delivery)
 }
 
 /**
@@ -121,7 +121,7 @@ function freeAbandoned(batches: Batches, session: Session, packetId: PacketId): 
 }
 
 /** Ends a complete exchange, and sends the next message, for which the in-flight window has space now. */
-function finish(state: DrainParts, session: Session, delivery: SessionDelivery): void {
+function finishExchange(state: DrainParts, session: Session, delivery: SessionDelivery): void {
   const { outgoing } = session
   outgoing.inflight?.remove(delivery)
   releaseDelivery(state.memory, session, delivery)
@@ -174,8 +174,8 @@ function handlePubrel(
 function acknowledgeAfter(state: AckParts, connection: Connection, what: Ack, barrier: CommitBarrier): void {
   const both = new CommitBarrier()
   both.expect()
-  barrier.whenComplete(() => both.arrive())
-  ackWhenCommitted(state, connection, { ack: what, barrier: both, waitsForBatch: what.waits })
+  barrier.runWhenComplete(() => both.arrive())
+  deferAck(state, connection, { ack: what, barrier: both, waitsForBatch: what.waits })
   both.arrive()
 }
 

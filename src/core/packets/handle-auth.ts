@@ -21,7 +21,7 @@ import { isSameOwner } from '../connect/client-id-owner.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import {
   moveTo,
-  stateOf,
+  getState,
   type AwaitingAuth,
   type AwaitingAuthentication,
   type Open,
@@ -38,7 +38,7 @@ export function sendAuth(
   { connect, clientId, username, steps }: AwaitingAuthentication,
   authenticationData: Buffer | undefined,
 ): void {
-  const packet = authPacket(
+  const packet = createAuthPacket(
     reasonCodes.continueAuthentication,
     connect.properties?.authenticationMethod,
     authenticationData,
@@ -61,7 +61,7 @@ export function handleAuthBeforeConnack(
 ): void {
   const method = now.connect.properties?.authenticationMethod
   const fault =
-    faultOf(packet, method, reasonCodes.continueAuthentication) ??
+    findAuthFault(packet, method, reasonCodes.continueAuthentication) ??
     (now.steps >= maxAuthenticationSteps ? 'the authentication takes too many steps' : undefined)
   if (fault !== undefined || method === undefined) {
     const text = fault ?? 'AUTH without an authentication method'
@@ -89,7 +89,7 @@ export function handleAuth(state: BrokerState, connection: Connection, open: Ope
   const expected = current === undefined ? reasonCodes.reAuthenticate : reasonCodes.continueAuthentication
   const steps = (current?.steps ?? 0) + 1
   const fault =
-    faultOf(packet, method, expected) ??
+    findAuthFault(packet, method, expected) ??
     (current?.requestId !== undefined ? 'AUTH before the response to the previous AUTH' : undefined) ??
     (steps > maxAuthenticationSteps ? 'the authentication takes too many steps' : undefined)
   if (fault !== undefined || method === undefined) {
@@ -123,12 +123,12 @@ export function handleReauthenticationResult(
   requestId: RequestId,
   decision: AuthenticationResult,
 ): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   // The client disconnected, or started another re-authentication.
   if (now.state !== 'open' || now.reauthentication?.requestId !== requestId) return
   if (decision.allowed === false) {
     const text = decision.reasonString ?? 'the re-authentication failed'
-    const reason = reasonToEndWith(decision.reason)
+    const reason = toDisconnectReason(decision.reason)
     return endConnection(state, connection, { reason, text, publishWill: true })
   }
   const identity = decision.allowed === true ? decision.identity : undefined
@@ -145,7 +145,7 @@ export function handleReauthenticationResult(
   }
   const isComplete = decision.allowed === true
   const reason = isComplete ? reasonCodes.success : reasonCodes.continueAuthentication
-  const packet = authPacket(reason, now.authenticationMethod, decision.authenticationData)
+  const packet = createAuthPacket(reason, now.authenticationMethod, decision.authenticationData)
   if (measurePacket(packet, 5) > connection.maximumPacketBytes) {
     const text = 'the maximum packet size of the client is too small for AUTH'
     return endConnection(state, connection, { reason: reasonCodes.packetTooLarge, text, publishWill: true })
@@ -161,13 +161,13 @@ export function handleReauthenticationResult(
 
 /** Called when a step of a re-authentication took longer than mqtt.idle_timeout, which also applies to CONNECT. */
 export function endReauthentication(state: BrokerState, connection: Connection): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'open' || now.reauthentication === undefined) return
   const text = 'the re-authentication took too long'
   endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
 }
 
-function faultOf(packet: AuthPacket, method: string | undefined, expected: ReasonCode): string | undefined {
+function findAuthFault(packet: AuthPacket, method: string | undefined, expected: ReasonCode): string | undefined {
   // [MQTT5-4.12.0-7] [MQTT5-4.12.1-1]
   if (method === undefined) return 'AUTH without an authentication method in CONNECT'
   if (packet.properties?.authenticationMethod !== method) return 'AUTH with another method than CONNECT had'
@@ -176,11 +176,11 @@ function faultOf(packet: AuthPacket, method: string | undefined, expected: Reaso
 }
 
 /** Returns 0x87 or 0x8C, which are the CONNACK codes that DISCONNECT has as well [MQTT5-3.14.2.1]. */
-function reasonToEndWith(reason: ReasonCode): ReasonCode {
+function toDisconnectReason(reason: ReasonCode): ReasonCode {
   return reason === reasonCodes.badAuthenticationMethod ? reason : reasonCodes.notAuthorized
 }
 
-function authPacket(
+function createAuthPacket(
   reasonCode: ReasonCode,
   method: string | undefined,
   authenticationData: Buffer | undefined,

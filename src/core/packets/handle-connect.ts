@@ -9,10 +9,10 @@ import type { CoreSettings } from '../model/settings.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { AuthenticationResult } from '../model/inputs.ts'
-import { namespacedName } from '../namespaces/namespaced-names.ts'
+import { toNamespacedName } from '../namespaces/namespaced-names.ts'
 import { resolveNamespace } from '../model/resolve-namespace.ts'
 import { readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.ts'
-import { moveTo, stateOf, type AwaitingAuthentication } from '../state/connection-state.ts'
+import { moveTo, getState, type AwaitingAuthentication } from '../state/connection-state.ts'
 import {
   acceptConnect,
   acceptAfterWait,
@@ -29,7 +29,7 @@ import { sendAuth } from './handle-auth.ts'
 const maxClientIdCharacters31 = 23
 
 export function handleConnect(state: BrokerState, connection: Connection, connect: ConnectPacket): void {
-  if (stateOf(connection).state !== 'awaiting-connect') {
+  if (getState(connection).state !== 'awaiting-connect') {
     // [MQTT-3.1.0-2] [MQTT5-3.1.0-2]
     endConnection(state, connection, { reason: reasonCodes.protocolError, text: 'a second CONNECT', publishWill: true })
     return
@@ -37,7 +37,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   connection.version = connect.version
   connection.wantsProblemInformation = connect.properties?.requestProblemInformation !== false
   connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
-  const refusal = refusalOf(state, connection, connect)
+  const refusal = findConnectRefusal(state, connection, connect)
   if (refusal !== undefined) return refuseConnection(state, connection, connect.clientId, refusal)
   const { settings: namespaces } = state.namespaces
   const username = connection.origin?.username ?? connect.username
@@ -48,8 +48,8 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     const reason = reasonCodes.notAuthorized
     return refuseConnection(state, connection, connect.clientId, { reason, text: 'the client belongs to no namespace' })
   }
-  const own = clientIdOf(connection, connect)
-  const clientId = own === '' ? state.ids.nextClientId(namespace, state.sessions) : namespacedName(namespace, own)
+  const own = selectClientId(connection, connect)
+  const clientId = own === '' ? state.ids.nextClientId(namespace, state.sessions) : toNamespacedName(namespace, own)
   if (namespaces !== undefined && !state.ids.isOwn(clientId)) {
     // The shard that relayed the client found another namespace, because listeners are being changed at this moment.
     const reason = reasonCodes.serverUnavailable
@@ -86,7 +86,7 @@ export function handleAuthenticationResult(
   decision: AuthenticationResult,
   handlePacket: HandlePacket,
 ): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'awaiting-authentication') return // The client disconnected before the response: nothing to undo.
   // The broker may have started to stop meanwhile.
   const stopping = refuseWhileNotServing(state)
@@ -120,14 +120,14 @@ function recordAuthentication(
 
 /** Continues after the response to the authorization of the will. */
 export function handleWillAuthorization(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'awaiting-authentication' || !acceptAfterWait(state, connection, true)) return
   handleParked(state, connection, now, handlePacket)
 }
 
 /** Continues after the older connection of the client was read to its end, or after the maximum wait. */
 export function handleTakeoverWait(state: BrokerState, connection: Connection, handlePacket: HandlePacket): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'awaiting-authentication' || continueTakeoverWait(state, connection)) return
   if (state.wills.loads.has(now.clientId)) {
     // The read takes too long. If the client were accepted now, its earlier will would follow its new messages.
@@ -155,12 +155,12 @@ function handleParked(
 }
 
 /** Returns the client ID of the certificate, if the transport found one; it replaces the client ID of CONNECT. */
-function clientIdOf(connection: Connection, connect: ConnectPacket): string {
+function selectClientId(connection: Connection, connect: ConnectPacket): string {
   return connection.origin?.clientId ?? connect.clientId
 }
 
 /** Returns the first reason to refuse the client. */
-function refusalOf(
+function findConnectRefusal(
   state: Parts<'isShuttingDown' | 'peers' | 'settings' | 'storage'>,
   connection: Connection,
   connect: ConnectPacket,
@@ -175,7 +175,7 @@ function refusalOf(
 
 function refuseClientId(settings: CoreSettings, connection: Connection, connect: ConnectPacket): Refusal | undefined {
   const { version } = connect
-  const clientId = clientIdOf(connection, connect)
+  const clientId = selectClientId(connection, connect)
   const reason = reasonCodes.clientIdentifierNotValid
   if (clientId === '') {
     // [MQTT-3.1.3-8] A session with an assigned client ID cannot be resumed; 3.1 has no empty client IDs.

@@ -10,7 +10,7 @@ import { refuseConnection } from '../connect/accept-connect.ts'
 import { endAfterInput, endConnection } from '../connect/close-connection.ts'
 import { followAddress } from '../connect/follow-address.ts'
 import type { Session } from '../state/sessions/session.ts'
-import { stateOf, type AwaitingAuth, type AwaitingAuthentication, type Open } from '../state/connection-state.ts'
+import { getState, type AwaitingAuth, type AwaitingAuthentication, type Open } from '../state/connection-state.ts'
 import { handleAck } from './handle-acks.ts'
 import { handleAuth, handleAuthBeforeConnack } from './handle-auth.ts'
 import { handleConnect } from './handle-connect.ts'
@@ -20,11 +20,11 @@ import { handleSubscribe, handleUnsubscribe } from './handle-subscribe.ts'
 
 export function handlePacket(state: BrokerState, connection: Connection, packet: Packet): void {
   if (connection.gatewayClient !== undefined && !followAddress(state, connection, connection.gatewayClient)) return
-  const now = stateOf(connection)
+  const now = getState(connection)
   switch (now.state) {
     case 'open':
       connection.lastPacketAtMs = state.nowMs
-      if (now.parked !== undefined) park(state, connection, now.parked, packet)
+      if (now.parked !== undefined) parkPacket(state, connection, now.parked, packet)
       else handleOpen(state, connection, now, packet)
       return
     case 'awaiting-connect':
@@ -58,7 +58,7 @@ const maxAuthBytes = 262_144
 export function recordPartialPacket(state: RefusalParts, connection: Connection, bytes: number): void {
   if (bytes === 0) return
   connection.lastPacketAtMs = state.nowMs
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state === 'awaiting-authentication') pauseReading(state.outputs, connection, readPauseReasons.decision)
   if (now.state !== 'awaiting-auth' || bytes <= maxAuthBytes) return
   const text = 'a packet before CONNACK that is too large for AUTH'
@@ -133,7 +133,7 @@ function deferBeforeDecision(
   packet: Packet,
 ): void {
   if (packet.type === 'connect') return endForProtocolError(state, connection, 'a second CONNECT')
-  park(state, connection, now.parked, packet)
+  parkPacket(state, connection, now.parked, packet)
   const isEnough = now.parked.length >= state.settings.maxParkedPackets || isLarge(packet)
   if (isEnough) pauseReading(state.outputs, connection, readPauseReasons.decision)
 }
@@ -148,7 +148,7 @@ function isLarge(packet: Packet): boolean {
   return packet.type === 'unsubscribe' && packet.filters.length > largeCount
 }
 
-function park(state: BrokerState, connection: Connection, parked: Packet[], packet: Packet): void {
+function parkPacket(state: BrokerState, connection: Connection, parked: Packet[], packet: Packet): void {
   if (parked.length < state.settings.maxParkedPackets) {
     parked.push(packet)
     return
@@ -182,7 +182,7 @@ export function resumeWaitingForActions(state: BrokerState): void {
 export function resumeNextPart(state: BrokerState): void {
   const [connection] = state.waiting.forTurn
   state.waiting.forTurn.delete(connection)
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'open') return
   resumeReading(state, connection, readPauseReasons.turn)
   handleParked(state, connection, now)
@@ -193,7 +193,7 @@ function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseR
   const connections = [...waiting]
   for (const connection of connections) {
     waiting.delete(connection)
-    const now = stateOf(connection)
+    const now = getState(connection)
     if (now.state !== 'open') continue
     resumeReading(state, connection, reason)
     handleParked(state, connection, now)

@@ -11,7 +11,7 @@ import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { RequestId } from '../model/inputs.ts'
 import { endConnection } from '../connect/close-connection.ts'
-import { stateOf } from '../state/connection-state.ts'
+import { getState } from '../state/connection-state.ts'
 import { handleWillAuthorization } from './handle-connect.ts'
 import { handlePacket, handleParked } from './handle-packet.ts'
 import { recordAuthorization } from '../connect/authorization-wait.ts'
@@ -21,7 +21,7 @@ const sliceSessions = 1_000
 
 /** Handles the response to `authorize`. */
 export function handleAuthorization(state: BrokerState, connection: Connection, requestId: RequestId): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state === 'awaiting-authentication') return handleWillAuthorization(state, connection, handlePacket)
   if (now.state !== 'open' || !recordAuthorization(state, connection, now, requestId)) return
   handleParked(state, connection, now)

@@ -3,7 +3,7 @@
 
 import type { PublishPacket } from '../../protocol/index.ts'
 import type { Connection } from '../model/connection.ts'
-import { messageFromPublish, recordPublisherRights, withoutFrame, type Message } from '../messages/message.ts'
+import { createMessageFromPublish, recordPublisherRights, removeFrame, type Message } from '../messages/message.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Open } from '../state/connection-state.ts'
@@ -12,7 +12,7 @@ import { authorizeAttempt, recordDecision } from './authorize-attempt.ts'
 import { holdForActions, holdForPeers, holdForQueues } from './hold-publish.ts'
 import { isWithinLimits } from './limit-publish.ts'
 import { PublishAttempt } from '../state/publish-attempt.ts'
-import { readDelayOf, resolveTopic } from './resolve-topic.ts'
+import { resolveDelay, resolveTopic } from './resolve-topic.ts'
 import { mountTopic, rewriteTopic } from './rewrite-topic.ts'
 
 export function handlePublish(state: BrokerState, connection: Connection, open: Open, packet: PublishPacket): void {
@@ -23,12 +23,12 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   const attempt = (state.attempt ??= new PublishAttempt(connection, open, packet, named))
   attempt.begin(connection, open, packet, named)
   attempt.isDelayed = named.isDelayed && state.settings.delaysMessages
-  passSteps(state, attempt)
+  runSteps(state, attempt)
 }
 
-function passSteps(state: BrokerState, attempt: PublishAttempt): void {
+function runSteps(state: BrokerState, attempt: PublishAttempt): void {
   const { connection, packet } = attempt
-  if (attempt.isDelayed && !readDelayOf(state, attempt)) return
+  if (attempt.isDelayed && !resolveDelay(state, attempt)) return
   if (!isWithinLimits(state, attempt)) return
   if (!state.access.permissions.allowsEverything && !authorizeAttempt(state, attempt)) return
   if (state.rules.triggers.wanted.authorization) recordDecision(state, attempt, !attempt.isDenied)
@@ -46,13 +46,13 @@ function createMessage(
   { connection, open, packet, named, target, isDelayed }: PublishAttempt,
 ): Message {
   const { session } = open
-  const message = messageFromPublish(packet, target, {
+  const message = createMessageFromPublish(packet, target, {
     publisher: session.clientId,
     version: connection.version,
     nowMs: state.nowMs,
   })
   // The frame contains the client's topic, so it cannot be forwarded.
-  if (target !== named) withoutFrame(message)
+  if (target !== named) removeFrame(message)
   // The publisher's rights are recorded only for delayed and retained messages, which are checked again later.
   if (packet.retain || isDelayed) recordPublisherRights(message, session.identity, connection.mountpoint)
   return message

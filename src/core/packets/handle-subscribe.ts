@@ -1,7 +1,7 @@
 // SUBSCRIBE and UNSUBSCRIBE.
 
 import {
-  bareFilter,
+  removeFilterPrefix,
   countLevels,
   hasWildcard,
   measurePacket,
@@ -18,7 +18,7 @@ import {
 import type { SubscriptionTrigger } from '../model/rule-trigger.ts'
 import type { SubscriptionRecord } from '../../records/index.ts'
 import { isInternalClient } from '../messages/internal-clients.ts'
-import { raisedQoSIn } from '../messages/internal-client-options.ts'
+import { decodeRequestedQoS } from '../messages/internal-client-options.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { SubscriptionState } from '../state/subscription-state.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -26,19 +26,19 @@ import type { Parts, SubscribeParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Open } from '../state/connection-state.ts'
 import { finishPart, maxFiltersPerPart, startParts } from './filter-parts.ts'
-import { deniedFilters } from '../connect/authorize-subscribe.ts'
+import { findDeniedFilters } from '../connect/authorize-subscribe.ts'
 import type { SendLimits } from '../model/rate-limiter.ts'
 import { rewriteFilter } from '../model/topic-rewrites.ts'
-import { mountedFilter } from '../namespaces/mountpoint.ts'
+import { addFilterMountpoint } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import { endExclusiveWait, findHeldFilters } from '../peers/exclusive-wait.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import { exceedsSubscriptionLimits, isRefusedForMemory } from '../connect/subscription-limits.ts'
-import { counterpart, releaseExclusive, canHold, recordHeld } from '../peers/exclusive-subscriptions.ts'
-import { isLeft, keptSubscription } from '../retained/read-only-subscription.ts'
+import { findCounterpart, releaseExclusive, canHold, recordHeld } from '../peers/exclusive-subscriptions.ts'
+import { isUnsubscribeIgnored, findKeptSubscription } from '../retained/read-only-subscription.ts'
 import { cancelReplays, startRetainedReplay } from '../retained/retained-replay.ts'
-import { sendSubackWhenSeen, updateInterest, presenceOf } from '../peers/update-interest.ts'
-import { sendPacket, withReasonString } from '../outgoing/send-to-client.ts'
+import { sendSubackWhenSeen, updateInterest, toPresence } from '../peers/update-interest.ts'
+import { sendPacket, createWithReasonString } from '../outgoing/send-to-client.ts'
 import type { Refused } from '../model/packet-refusal.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
@@ -51,7 +51,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   if (!canSendResponse(state, connection, { type: 'suback', count: packet.subscriptions.length })) return
   if (packet.subscriptions.length > maxFiltersPerPart)
     return handleSubscribe(state, connection, open, startParts(open, packet))
-  const denied = deniedFilters(state, connection, open, packet)
+  const denied = findDeniedFilters(state, connection, open, packet)
   if (denied === undefined) return
   const held = findHeldFilters(state, connection, open, { packet, denied })
   if (held === undefined) return
@@ -61,27 +61,27 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   // an earlier one has reached a limit.
   let firstText: string | undefined
   const refuse = (request: SubscriptionRequest, reason: number): number => {
-    const refused = refusedFor(reason)
+    const refused = explainReason(reason)
     state.counts.countRefusal(session.clientId, 'SUBSCRIBE', request.filter, refused)
     firstText ??= `${request.filter}: ${refused.text}`
-    return failureFor(connection, request, reason)
+    return toSubackCode(connection, request, reason)
   }
   const outcomes = packet.subscriptions.map((request, place) => {
-    const renamed = rewritten(state, connection, session, request.filter)
+    const renamed = rewriteRequestedFilter(state, connection, session, request.filter)
     if (renamed === undefined) return refuse(request, reasonCodes.notAuthorized)
     const filter = exceedsFilterLimits(state.settings, request.filter)
       ? undefined
-      : mountedFilter(connection.mountpoint, renamed)
+      : addFilterMountpoint(connection.mountpoint, renamed)
     if (filter === undefined) return refuse(request, reasonCodes.topicFilterInvalid)
     if (connection.sendLimits !== undefined && !takeSubscription(state, connection.sendLimits))
       return refuse(request, reasonCodes.quotaExceeded)
-    const isHeld = held.size > 0 && held.has(bareFilter(filter)) && splitExclusiveFilter(filter) !== undefined
-    const found = isHeld ? reasonCodes.quotaExceeded : refusalOf(state, session, filter)
+    const isHeld = held.size > 0 && held.has(removeFilterPrefix(filter)) && splitExclusiveFilter(filter) !== undefined
+    const found = isHeld ? reasonCodes.quotaExceeded : checkSubscription(state, session, filter)
     const refusal = denied.has(place) ? reasonCodes.notAuthorized : found
     if (refusal !== undefined) return refuse(request, refusal)
-    const kept = keptSubscription(connection, packet, session, filter)
+    const kept = findKeptSubscription(connection, packet, session, filter)
     if (kept !== undefined) return { filter, options: kept, isNew: true }
-    return subscribe(state, session, filter, optionsOf(state.settings, connection, request, identifier))
+    return subscribe(state, session, filter, toSubscriptionOptions(state.settings, connection, request, identifier))
   })
   endExclusiveWait(state, connection)
   const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
@@ -91,7 +91,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   const all = hasParts ? finishPart(state, connection, open, { reasonCodes: reasonCodesInOrder, granted }) : undefined
   if (!hasParts || all !== undefined) {
     const codes = all?.reasonCodes ?? reasonCodesInOrder
-    const suback = withReasonString(connection, firstText, (properties): SubackPacket => ({
+    const suback = createWithReasonString(connection, firstText, (properties): SubackPacket => ({
       type: 'suback',
       packetId,
       reasonCodes: codes,
@@ -113,7 +113,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
 }
 
 /** Explains a reason code of SUBACK. */
-function refusedFor(reason: number): Refused {
+function explainReason(reason: number): Refused {
   switch (reason) {
     case reasonCodes.notAuthorized:
       return { reason, cause: 'not-authorized', text: 'not allowed to subscribe' }
@@ -141,7 +141,7 @@ function refusedFor(reason: number): Refused {
 /** Counts a subscription against `subscriptions_rate`. Returns false if the client has reached the rate. */
 function takeSubscription({ counts, nowMs }: Parts<'counts' | 'nowMs'>, { subscriptions }: SendLimits): boolean {
   if (subscriptions === undefined) return true
-  if ((subscriptions.left(nowMs).messages?.left ?? 0) < 1) {
+  if ((subscriptions.computeRemaining(nowMs).messages?.left ?? 0) < 1) {
     counts.subscriptionsRefusedByRate++
     return false
   }
@@ -150,7 +150,7 @@ function takeSubscription({ counts, nowMs }: Parts<'counts' | 'nowMs'>, { subscr
 }
 
 /** Returns the rewritten filter. Undefined: clients must not subscribe to the result. */
-function rewritten(
+function rewriteRequestedFilter(
   { settings: { topicRewrites: rules }, matchRegex }: Parts<'matchRegex' | 'settings'>,
   { listener }: Connection,
   { clientId, identity }: Session,
@@ -183,7 +183,7 @@ function exceedsFilterLimits(settings: CoreSettings, filter: TopicFilter): boole
  * nothing. If the broker cannot make the subscription, it sends the code of 3.1.1, which most of these clients
  * understand.
  */
-function failureFor(connection: Connection, request: SubscriptionRequest, reason: number): number {
+function toSubackCode(connection: Connection, request: SubscriptionRequest, reason: number): number {
   if (connection.version === 5) return reason
   return connection.version === 3 && reason === reasonCodes.notAuthorized ? request.qos : subackFailure311
 }
@@ -207,7 +207,7 @@ function canSendResponse(
 }
 
 /** Returns the reason code of SUBACK for a refused subscription, or undefined. */
-export function refusalOf(
+export function checkSubscription(
   state: Parts<'memory' | 'settings' | 'storage' | 'subscriptions'>,
   session: Session,
   filter: TopicFilter,
@@ -226,7 +226,7 @@ export function refusalOf(
   return undefined
 }
 
-function optionsOf(
+function toSubscriptionOptions(
   settings: CoreSettings,
   { hasNoLocal, listener }: Connection,
   request: SubscriptionRequest,
@@ -238,7 +238,8 @@ function optionsOf(
   const retainAsPublished = request.retainAsPublished || hasNoLocal
   const options = { qos, noLocal, retainAsPublished, retainHandling }
   // Bridges use the identifier for the QoS: see internal-client-options.ts.
-  if (listener.isInternal === true) return { ...options, identifier: undefined, raisesTo: raisedQoSIn(identifier) }
+  if (listener.isInternal === true)
+    return { ...options, identifier: undefined, raisesTo: decodeRequestedQoS(identifier) }
   return { ...options, identifier, raisesTo: 0 }
 }
 
@@ -261,14 +262,14 @@ export function subscribe(
   state.router.subscribe(filter, session, options)
   // Publishers may wait until a member of the shared subscription has space.
   state.rules.hasActionCapacity = true
-  updateInterest(state.peers, presenceOf(session), filter, { before, after: options })
-  state.bridges.clientFilters?.note(session, filter, { before, after: options })
-  if (session.stored !== undefined) putRecord(state.batches, recordOf(session, filter, options))
+  updateInterest(state.peers, toPresence(session), filter, { before, after: options })
+  state.bridges.clientFilters?.recordChange(session, filter, { before, after: options })
+  if (session.stored !== undefined) putRecord(state.batches, toSubscriptionRecord(session, filter, options))
   state.outputs.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
   return { filter, options, isNew }
 }
 
-function recordOf(session: Session, filter: TopicFilter, options: SubscriptionOptions): SubscriptionRecord {
+function toSubscriptionRecord(session: Session, filter: TopicFilter, options: SubscriptionOptions): SubscriptionRecord {
   const { raisesTo, identifier: own, ...others } = options
   const identifier = raisesTo > 0 ? raisesTo : own
   return { kind: 'subscription', clientId: session.clientId, filter, ...others, identifier }
@@ -280,7 +281,7 @@ function isExclusive(subscriptions: SubscriptionState, filter: TopicFilter): boo
 }
 
 function acquireExclusive(state: SubscribeParts, session: Session, filter: TopicFilter): void {
-  const other = counterpart(session, filter)
+  const other = findCounterpart(session, filter)
   if (other !== undefined) unsubscribe(state, session, other)
   recordHeld(state, session, filter)
 }
@@ -296,9 +297,9 @@ export function handleUnsubscribe(
     return handleUnsubscribe(state, connection, open, startParts(open, packet))
   const { session } = open
   const found = packet.filters.map((filter) => {
-    const renamed = rewritten(state, connection, session, filter)
-    const mounted = renamed === undefined ? undefined : mountedFilter(connection.mountpoint, renamed)
-    if (mounted === undefined || isLeft(connection, packet, session, mounted)) return false
+    const renamed = rewriteRequestedFilter(state, connection, session, filter)
+    const mounted = renamed === undefined ? undefined : addFilterMountpoint(connection.mountpoint, renamed)
+    if (mounted === undefined || isUnsubscribeIgnored(connection, packet, session, mounted)) return false
     return unsubscribe(state, session, mounted, packet.properties)
   })
   const codes = found.map((existed) => (existed ? reasonCodes.success : reasonCodes.noSubscriptionExisted))
@@ -326,8 +327,8 @@ export function unsubscribe(
   // Publishers may wait for the queue of the session.
   state.rules.hasActionCapacity = true
   releaseExclusive(state, session, filter)
-  updateInterest(state.peers, presenceOf(session), filter, { before, after: undefined })
-  state.bridges.clientFilters?.note(session, filter, { before, after: undefined })
+  updateInterest(state.peers, toPresence(session), filter, { before, after: undefined })
+  state.bridges.clientFilters?.recordChange(session, filter, { before, after: undefined })
   cancelReplays(state, session, filter)
   if (session.stored !== undefined)
     deleteRecord(state.batches, { kind: 'subscription', clientId: session.clientId, filter })

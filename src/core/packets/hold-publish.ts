@@ -5,14 +5,14 @@ import { endConnection } from '../connect/close-connection.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Message } from '../messages/message.ts'
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
-import { canForwardToAllPeers, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
+import { canForwardToAllPeers, decidePublishPermit, type PublishPermit } from '../peers/peer-backpressure.ts'
 import { countRefusal, peerIsFull, receiverIsFull, refusePublish } from '../publish/refuse-publish.ts'
 import { isBlockedByActions } from '../publish/run-rules.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { PublishAttempt } from '../state/publish-attempt.ts'
-import { permitForQueues } from './wait-for-queues.ts'
+import { decideQueuesPermit } from './wait-for-queues.ts'
 
 /** The packet will be received, and counted, a second time. */
 export function forgetReceived({ counts }: Parts<'counts'>, session: Session): void {
@@ -20,7 +20,7 @@ export function forgetReceived({ counts }: Parts<'counts'>, session: Session): v
   session.counts.received--
 }
 
-function hold(
+function holdPublish(
   state: Parts<'counts' | 'outputs'>,
   { connection, open, packet }: PublishAttempt,
   { waiting, reason }: { readonly waiting: Set<Connection>; readonly reason: ReadPauseReason },
@@ -41,15 +41,15 @@ export function holdForPeers(
   const { connection, packet, isDenied, isDelayed } = attempt
   if (isDenied || isDelayed) return false
   if (packet.qos < 2 && canForwardToAllPeers(state.settings, state.peers, packet.qos)) return false
-  const permit = permitOfPeers(state, attempt)
+  const permit = decidePermitOfPeers(state, attempt)
   if (permit === 'go') return false
   if (permit !== 'refuse' || !connection.canRefuseMessages)
-    return hold(state, attempt, { waiting: state.waiting.forPeers, reason: readPauseReasons.peers })
+    return holdPublish(state, attempt, { waiting: state.waiting.forPeers, reason: readPauseReasons.peers })
   refusePublish(state, connection, packet, peerIsFull)
   return true
 }
 
-function permitOfPeers(
+function decidePermitOfPeers(
   state: Parts<'peers' | 'router' | 'settings'>,
   { open, packet, target }: PublishAttempt,
 ): PublishPermit {
@@ -57,7 +57,7 @@ function permitOfPeers(
   // A duplicate of this start of the shard only needs its acknowledgement. An identifier that is being released is not
   // reused before all peers have released it.
   if (forwarded !== undefined && !forwarded.isFromEarlierGeneration) return forwarded.isBeingReleased ? 'wait' : 'go'
-  return publishPermitFor(state, { topic: target, qos: packet.qos, retain: packet.retain })
+  return decidePublishPermit(state, { topic: target, qos: packet.qos, retain: packet.retain })
 }
 
 /** Returns true if the message waits for the queue of an action (`overflow = block`). */
@@ -66,20 +66,20 @@ export function holdForActions(
   attempt: PublishAttempt,
 ): boolean {
   if (attempt.isDenied || attempt.isDelayed || !isBlockedByActions(state, attempt.target)) return false
-  return hold(state, attempt, { waiting: state.waiting.forActions, reason: readPauseReasons.actions })
+  return holdPublish(state, attempt, { waiting: state.waiting.forActions, reason: readPauseReasons.actions })
 }
 
 /** Returns true if the message waits for the queue of a session, or its publisher is disconnected because of it. */
 export function holdForQueues(state: BrokerState, attempt: PublishAttempt, message: Message): boolean {
   const { connection, open, packet, isDenied, isDelayed } = attempt
-  const permit = permitForQueues(state, connection, open.session, {
+  const permit = decideQueuesPermit(state, connection, open.session, {
     packet,
     message,
     isRouted: !isDenied && !isDelayed,
   })
   if (permit === 'go') return false
   if (permit === 'wait')
-    return hold(state, attempt, { waiting: state.waiting.forQueues, reason: readPauseReasons.queues })
+    return holdPublish(state, attempt, { waiting: state.waiting.forQueues, reason: readPauseReasons.queues })
   countRefusal(state, connection, packet, receiverIsFull)
   const { reason, text } = receiverIsFull
   endConnection(state, connection, { reason, text, publishWill: true })
@@ -88,5 +88,5 @@ export function holdForQueues(state: BrokerState, attempt: PublishAttempt, messa
 
 /** PUBACK and PUBREC of 3.1 and 3.1.1 have no reason code that asks for a retry, so reading pauses until the store works. */
 export function holdForStorage(state: Parts<'counts' | 'outputs' | 'waiting'>, attempt: PublishAttempt): void {
-  hold(state, attempt, { waiting: state.waiting.forStorage, reason: readPauseReasons.storage })
+  holdPublish(state, attempt, { waiting: state.waiting.forStorage, reason: readPauseReasons.storage })
 }

@@ -3,9 +3,9 @@
 import { reasonCodes, type PublishPacket, type Topic } from '../../protocol/index.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import type { Connection } from '../model/connection.ts'
-import { maxAliasNameBytes, setIncomingAlias } from '../outgoing/topic-aliases.ts'
+import { computeMaxAliasNameBytes, setIncomingAlias } from '../outgoing/topic-aliases.ts'
 import { findDelayedLimit, readDelay } from '../publish/delay-message.ts'
-import { countRefusal, delayRefusal, refusePublish } from '../publish/refuse-publish.ts'
+import { countRefusal, explainDelayRefusal, refusePublish } from '../publish/refuse-publish.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Open } from '../state/connection-state.ts'
 import { isKnownQoS2, type PublishAttempt } from '../state/publish-attempt.ts'
@@ -29,7 +29,7 @@ export function resolveTopic(
   if (topic !== undefined) {
     if (setIncomingAlias(state, connection, open.incomingAliases, { alias, topic })) return topic
     // No acknowledgement can refuse an alias, and the next packet of the client would use it.
-    const text = `the topics of its aliases have more than ${maxAliasNameBytes(state)} bytes`
+    const text = `the topics of its aliases have more than ${computeMaxAliasNameBytes(state)} bytes`
     endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
     return undefined
   }
@@ -48,15 +48,15 @@ export function resolveTopic(
  * Reads delay and topic from `$delayed/...`. Returns false if the delay is invalid or the limit of delayed messages is reached: then the message is
  * refused, and a client that cannot get a reason code is disconnected without an acknowledgement.
  */
-export function readDelayOf(state: BrokerState, attempt: PublishAttempt): boolean {
+export function resolveDelay(state: BrokerState, attempt: PublishAttempt): boolean {
   const { connection, open, packet, named } = attempt
   const delay = readDelay(named.name, state.nowMs)
   attempt.delay = delay
-  if (delay !== undefined) attempt.topic = attempt.target = state.topics.named(delay.topic)
+  if (delay !== undefined) attempt.topic = attempt.target = state.topics.internName(delay.topic)
   if (isKnownQoS2(attempt)) return true
   const limit = findDelayedLimit(state, open.session.clientId)
   if (delay !== undefined && limit === undefined && state.storage.isHealthy) return true
-  const refused = delayRefusal(delay, limit)
+  const refused = explainDelayRefusal(delay, limit)
   if (packet.qos > 0 && connection.canRefuseMessages) refusePublish(state, connection, packet, refused)
   else {
     countRefusal(state, connection, packet, refused)

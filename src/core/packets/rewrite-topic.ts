@@ -3,7 +3,7 @@
 import { reasonCodes } from '../../protocol/index.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import { countPublish } from '../connect/rate-limit.ts'
-import { mountedTopic } from '../namespaces/mountpoint.ts'
+import { addMountpoint } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import { isRewrittenWhenDue, rewritePublication } from '../publish/resolve-publication.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -29,7 +29,7 @@ export function mountTopic(state: BrokerState, attempt: PublishAttempt): boolean
   const { connection, packet } = attempt
   countPublish(state, connection, packet)
   if (connection.mountpoint === '') return true
-  const mounted = mountedTopic(state.topics, connection.mountpoint, attempt.target)
+  const mounted = addMountpoint(state.topics, connection.mountpoint, attempt.target)
   if (mounted === undefined) {
     const text = 'the topic is too long with its mount point'
     endConnection(state, connection, { reason: reasonCodes.topicNameInvalid, text, publishWill: true })

@@ -18,7 +18,7 @@ import type { Session } from '../state/sessions/session.ts'
  * acknowledgements that free its queue would wait behind the message. Its messages are stored beyond the limit; at the further limit, it
  * is disconnected without an acknowledgement (`refuse`).
  */
-export function permitForQueues(
+export function decideQueuesPermit(
   state: PermitParts,
   connection: Connection,
   session: Session,
@@ -29,7 +29,7 @@ export function permitForQueues(
   if (packet.qos === 2 && session.incoming.packetIds?.has(packet.packetId) === true) return 'go'
   if (!state.sessions.full.has(session))
     return matchesFullSession(state, message) || matchesFullPeerSession(state, message) ? 'wait' : 'go'
-  const { groups } = state.router.planFor(message.topic)
+  const { groups } = state.router.resolvePlan(message.topic)
   const isOverfull =
     matchesOverfullSession(state, message) || groups.some((group) => isGroupOverfull(state, group, message))
   return isOverfull ? 'refuse' : 'go'

@@ -2,8 +2,8 @@
 // failed before it sent it. After a long time this shard queries the client's shard whether the session still uses them.
 
 import type { ExchangeParts, Parts, ReleaseParts } from '../state/parts.ts'
-import { clientIdOfPeerName, peerNameOf, sendRelease } from '../peers/qos2-forwarding.ts'
-import { shardOf, type PeerReleaseRequest } from '../model/peer-messages.ts'
+import { parsePeerName, ensurePeerName, sendRelease } from '../peers/qos2-forwarding.ts'
+import { computeOwnerShard, type PeerReleaseRequest } from '../model/peer-messages.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
 import type { PacketId } from '../../protocol/index.ts'
 import type { Peer } from '../state/peers/peer.ts'
@@ -27,7 +27,7 @@ export function scheduleExpiry(state: Parts<'deadlines' | 'nowMs' | 'peers' | 's
 export function expireReceivedIds(state: ExchangeParts & Parts<'deadlines' | 'sessions'>): void {
   state.peers.received.isExpiryScheduled = false
   const beforeMs = state.nowMs - timeoutsUntilExpiry * state.settings.awaitReleaseTimeoutMs
-  const old = state.peers.received.olderThan(beforeMs)
+  const old = state.peers.received.findOlderThan(beforeMs)
   for (const exchange of old.slice(0, maxExpiriesPerTick)) expireReceivedId(state, exchange)
   if (old.length > maxExpiriesPerTick) {
     state.peers.received.isExpiryScheduled = true
@@ -45,9 +45,9 @@ interface Exchange {
 /** A client may send its PUBLISH again as long as its session exists, so the shard of the session decides. */
 function expireReceivedId(state: ReleaseParts & Parts<'nowMs' | 'sessions'>, exchange: Exchange): void {
   const { publisher, packetId } = exchange
-  const clientId = clientIdOfPeerName(publisher)
+  const clientId = parsePeerName(publisher)
   if (clientId === undefined) return void removeReceivedId(state, exchange)
-  const owner = shardOf(clientId, state.peers.shard.count)
+  const owner = computeOwnerShard(clientId, state.peers.shard.count)
   if (owner === state.peers.shard.own) {
     // After a change of node.shards the session may be on this shard.
     if (!holdsPacketId(state, clientId, exchange)) removeReceivedId(state, exchange)
@@ -55,7 +55,7 @@ function expireReceivedId(state: ReleaseParts & Parts<'nowMs' | 'sessions'>, exc
   }
   // The age starts again, so that the next request follows after the same time, not at each tick.
   state.peers.received.add(publisher, packetId, { isStored: false, nowMs: state.nowMs })
-  if (state.peers.peer(owner).link !== undefined)
+  if (state.peers.requirePeer(owner).link !== undefined)
     state.outputs.peerSends.push({ to: owner, message: { kind: 'release-request', publisher, packetId } })
 }
 
@@ -64,7 +64,7 @@ export function handleReleaseRequest(
   peer: Peer,
   { publisher, packetId }: PeerReleaseRequest,
 ): void {
-  const clientId = clientIdOfPeerName(publisher)
+  const clientId = parsePeerName(publisher)
   if (clientId !== undefined && holdsPacketId(state, clientId, { publisher, packetId })) return
   const message = { kind: 'release', publisher, packetId } as const
   sendRelease(state, message, { peers: [peer], behind: [], barrier: new CommitBarrier() })
@@ -72,7 +72,7 @@ export function handleReleaseRequest(
 
 function holdsPacketId(state: Parts<'ids' | 'sessions'>, clientId: string, { publisher, packetId }: Exchange): boolean {
   const session = state.sessions.get(clientId)
-  if (session === undefined || peerNameOf(state.ids, session) !== publisher) return false
+  if (session === undefined || ensurePeerName(state.ids, session) !== publisher) return false
   return session.incoming.packetIds?.has(packetId) === true || session.incoming.forwarded?.get(packetId) !== undefined
 }
 
@@ -87,14 +87,14 @@ export function removeReceivedId(
 ): { batch: number; barrier: CommitBarrier | undefined } {
   const { received, shard: place } = state.peers
   const { publisher, packetId } = exchange
-  const assignments = received.assignmentsOf(publisher, packetId)
-  const beyond = assignments?.beyond(place.own).filter((number) => number < place.count) ?? []
+  const assignments = received.findAssignments(publisher, packetId)
+  const beyond = assignments?.listOtherShards(place.own).filter((number) => number < place.count) ?? []
   if (assignments === undefined || beyond.length === 0) {
     if (received.release(publisher, packetId) !== 'on disk') return { batch: 0, barrier: undefined }
     deleteRecord(state.batches, { kind: 'forwarded', shard: place.own, publisher, packetId })
     return { batch: state.batches.openBatch.number, barrier: undefined }
   }
-  const peers = beyond.map((number) => state.peers.peer(number))
+  const peers = beyond.map((number) => state.peers.requirePeer(number))
   const behind = [...assignments.entries()].flatMap(([, { barrier }]) => barrier ?? [])
   assignments.release ??= releaseOnFurtherShards(state, { exchange, peers, behind })
   return { batch: 0, barrier: assignments.release }
@@ -114,7 +114,7 @@ function releaseOnFurtherShards(
   const everywhere = new CommitBarrier()
   const beyond = new CommitBarrier()
   sendRelease(state, { kind: 'release', publisher, packetId }, { peers, behind, barrier: beyond })
-  beyond.whenComplete(() => {
+  beyond.runWhenComplete(() => {
     if (received.release(publisher, packetId) !== 'on disk') return everywhere.arrive()
     deleteRecord(state.batches, { kind: 'forwarded', shard: place.own, publisher, packetId })
     state.storage.barriersByBatch.push({ batch: state.batches.openBatch.number, barrier: everywhere })

@@ -29,7 +29,7 @@ export function handleExclusive(outputs: OutputLists, peers: PeerTable, peer: Pe
 export function handleDeferredExclusive(outputs: OutputLists, peers: PeerTable): void {
   if (peers.exclusive.deferred.length === 0 || !peers.isReady) return
   for (const { peer, message } of peers.exclusive.deferred.splice(0)) {
-    handleExclusive(outputs, peers, peers.peer(peer), message)
+    handleExclusive(outputs, peers, peers.requirePeer(peer), message)
   }
 }
 
@@ -69,7 +69,7 @@ export function announceHeldFilters(state: Parts<'outputs' | 'peers' | 'subscrip
 
 /** Requests to the failed shard will have no response. */
 export function dropExclusiveRequests(state: BrokerState, peer: Peer): void {
-  state.peers.exclusive.registry.suspectShard(peer.number)
+  state.peers.exclusive.registry.markShardSuspect(peer.number)
   state.peers.exclusive.deferred = state.peers.exclusive.deferred.filter((one) => one.peer !== peer.number)
   for (const [requestId, connection] of state.peers.exclusive.requests) {
     const filter = state.peers.exclusive.waits.get(connection)?.missing.get(requestId)

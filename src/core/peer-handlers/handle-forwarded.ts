@@ -29,7 +29,7 @@ export function handleForwarded(
   if (!isKnown) deliverNew(state, send, { from, link, number })
   else if (send.isRetained && link.redeliveredTopics?.has(send.message.topic.name) === true)
     retainForTopic(state, send.message, { shard: from, link, number })
-  const outcome = assignAll(state, send, { link, number })
+  const outcome = assignGroups(state, send, { link, number })
   // Deleting a retained message that does not exist changes nothing, but repeated after a crash it could delete a later
   // message.
   const mustBeKnown = outcome.isAssignedNow || (exactlyOnce !== undefined && !isKnown && send.isRetained)
@@ -37,8 +37,8 @@ export function handleForwarded(
   if (exactlyOnce !== undefined && (!isKnown || outcome.isNew))
     storeReceivedId(state, exactlyOnce, { isStored, assignments: outcome.assignments })
   // A duplicate: its changes may be in a batch that is not committed yet.
-  const batch = isStored ? state.batches.openBatch.number : isKnown ? lastOpenBatch(state.batches) : 0
-  link.acks.note(number, { batch, isAwaited, barrier: outcome.barrier })
+  const batch = isStored ? state.batches.openBatch.number : isKnown ? findUncommittedBatch(state.batches) : 0
+  link.acks.recordHandled(number, { batch, isAwaited, barrier: outcome.barrier })
   outcome.barrier?.arrive()
 }
 
@@ -66,12 +66,12 @@ export function handlePlainPublish(state: EnqueueParts & Parts<'router'>, link: 
   const number = ++link.received
   if (message.qos === 0) {
     deliverFromPeer(state, message)
-    return link.acks.noteUnawaited(number, 0)
+    return link.acks.recordUnawaited(number, 0)
   }
   const changesBefore = state.batches.openBatch.changes.length
   deliverFromPeer(state, message)
   const isStored = state.batches.openBatch.changes.length > changesBefore
-  link.acks.noteUnawaited(number, isStored ? state.batches.openBatch.number : 0)
+  link.acks.recordUnawaited(number, isStored ? state.batches.openBatch.number : 0)
 }
 
 type RefuseMessage = (why: ReasonCode) => void
@@ -88,13 +88,13 @@ interface SharedOutcome {
   isAssignedNow: boolean
 }
 
-function assignAll(
+function assignGroups(
   state: RedeliverParts,
   send: PeerPublish,
   { link, number }: { link: LinkState; number: number },
 ): SharedOutcome {
   const { exactlyOnce, groups, isAwaited, tried } = send
-  const known = exactlyOnce && state.peers.received.assignmentsOf(exactlyOnce.publisher, exactlyOnce.packetId)
+  const known = exactlyOnce && state.peers.received.findAssignments(exactlyOnce.publisher, exactlyOnce.packetId)
   const outcome: SharedOutcome = { barrier: undefined, assignments: known, isNew: false, isAssignedNow: false }
   // The publisher is acknowledged in any case. If no member can receive a reassigned message, the session that had it still
   // stores it.
@@ -104,8 +104,8 @@ function assignAll(
   const onRefused = isReassigned ? refuse : undefined
   const onFull = isAwaited ? refuse : undefined
   for (const filter of groups) {
-    const forwarded = assignOne(state, send, { filter, outcome, onRefused, onFull })
-    forwarded?.whenComplete(() => {
+    const forwarded = assignGroup(state, send, { filter, outcome, onRefused, onFull })
+    forwarded?.runWhenComplete(() => {
       const { refusal } = forwarded
       if (refusal === reasonCodes.quotaExceeded) onFull?.(refusal)
       else if (refusal !== undefined) onRefused?.(refusal)
@@ -113,7 +113,7 @@ function assignAll(
     if (forwarded === undefined || forwarded.isComplete) continue
     const barrier = (outcome.barrier ??= new CommitBarrier())
     barrier.expect()
-    forwarded.whenComplete(() => barrier.arrive())
+    forwarded.runWhenComplete(() => barrier.arrive())
   }
   return outcome
 }
@@ -131,7 +131,7 @@ interface AssignOptions {
  * Gives the message to a member on this shard, or forwards it to another shard. Returns the barrier for which the acknowledgement
  * waits, or undefined.
  */
-function assignOne(
+function assignGroup(
   state: RedeliverParts,
   send: PeerPublish,
   { filter, outcome, onRefused, onFull }: AssignOptions,
@@ -142,14 +142,14 @@ function assignOne(
     return repeatAssignment(state, send, { filter, outcome, before })
   const group = splitSharedFilter(filter)
   if (group === undefined) return undefined
-  const here = state.router.group(group.group, group.filter)
+  const here = state.router.findGroup(group.group, group.filter)
   if (here !== undefined && onFull !== undefined && isGroupOverfull(state, here, message)) {
     onFull(reasonCodes.quotaExceeded)
     return undefined
   }
   if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
   if (here !== undefined && deliverToGroup(state, here, message, undefined)) {
-    if (exactlyOnce !== undefined) note(outcome, filter, { to: state.peers.shard.own, barrier: undefined })
+    if (exactlyOnce !== undefined) recordAssignment(outcome, filter, { to: state.peers.shard.own, barrier: undefined })
     return undefined
   }
   const wanted = { group: { name: group.group, filter: group.filter }, tried, canBeStored: message.qos > 0 }
@@ -162,14 +162,14 @@ function assignOne(
   }
   if (exactlyOnce === undefined) return forwardShared(state, to, { message, filter, tried, isAwaited })
   const barrier = forwardSharedOnce(state, to, { message, filter, tried, exactlyOnce, isCommitted: false })
-  note(outcome, filter, { to: to.number, barrier })
+  recordAssignment(outcome, filter, { to: to.number, barrier })
   outcome.isAssignedNow = true
   return isAwaited ? barrier : undefined
 }
 
-function note(outcome: SharedOutcome, filter: TopicFilter, assignment: SharedAssignment): void {
+function recordAssignment(outcome: SharedOutcome, filter: TopicFilter, assignment: SharedAssignment): void {
   outcome.assignments ??= new SharedAssignments()
-  outcome.assignments.note(filter, assignment)
+  outcome.assignments.set(filter, assignment)
   outcome.isNew = true
 }
 
@@ -183,14 +183,14 @@ function repeatAssignment(
   { filter, outcome, before }: { filter: TopicFilter; outcome: SharedOutcome; before: SharedAssignment },
 ): CommitBarrier | undefined {
   if (before.to === state.peers.shard.own || before.barrier !== undefined) return before.barrier
-  const to = state.peers.peer(before.to)
+  const to = state.peers.requirePeer(before.to)
   const barrier = forwardSharedOnce(state, to, { message, filter, tried, exactlyOnce, isCommitted: true })
-  outcome.assignments?.note(filter, { to: before.to, barrier })
+  outcome.assignments?.set(filter, { to: before.to, barrier })
   return barrier
 }
 
 /** Returns the number of the batch with which all changes so far are durable; 0 if they are durable. */
-function lastOpenBatch(batches: Batches): number {
+function findUncommittedBatch(batches: Batches): number {
   const last = batches.lastOpenNumber
   return last > batches.committed ? last : 0
 }
@@ -222,5 +222,5 @@ export function handleReleased(
 ): void {
   const number = ++link.received
   const { batch, barrier } = removeReceivedId(state, { publisher, packetId })
-  link.acks.note(number, { batch, isAwaited: true, barrier })
+  link.acks.recordHandled(number, { batch, isAwaited: true, barrier })
 }

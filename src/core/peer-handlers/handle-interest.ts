@@ -22,7 +22,7 @@ export function handleInterest(
     link.hasInterestOfPeer = true
     state.peers.updateReadiness()
   }
-  const sent = state.peers.sentToEach()
+  const sent = state.peers.countSentToEach()
   state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
 }
 
@@ -30,7 +30,7 @@ function applyInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer, i
   const { filter } = interest
   if (interest.members === 0 && interest.storedMembers === 0) return removeInterest(state, peer, filter)
   countFull(state.peers, peer, filter, interest.isFull)
-  peer.remember(filter, interest)
+  peer.recordInterest(filter, interest)
   state.router.setInterest(peer, filter, interest)
 }
 
@@ -47,20 +47,20 @@ function removeInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer, 
 
 /** Removes interest from before the restart that the peer did not report again. */
 function removeUnconfirmedInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer): void {
-  for (const { interest, syncNumber } of knownOf(peer)) {
+  for (const { interest, syncNumber } of listKnownInterest(peer)) {
     if (syncNumber !== peer.syncNumber) removeInterest(state, peer, interest.filter)
   }
 }
 
 /** The peer has failed: only its persistent sessions will return. */
 export function removeCleanInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer): void {
-  for (const { interest } of knownOf(peer)) {
+  for (const { interest } of listKnownInterest(peer)) {
     if (interest.storedMembers === 0) removeInterest(state, peer, interest.filter)
     else applyInterest(state, peer, { ...interest, members: isShared(interest) ? 0 : interest.storedMembers })
   }
 }
 
-function knownOf(peer: Peer): { interest: Interest; syncNumber: number }[] {
+function listKnownInterest(peer: Peer): { interest: Interest; syncNumber: number }[] {
   const all: { interest: Interest; syncNumber: number }[] = []
   const walk = peer.known.walk()
   for (let next = walk.next(); next !== undefined; next = walk.next()) all.push(next[1])

@@ -25,19 +25,19 @@ import {
   dropRetainedRequests,
   handleRetainedResponse,
   handleRetainedRequest,
-  requestKey,
+  toRequestKey,
 } from './handle-retained.ts'
 import { removeCleanInterest, handleInterest, handleInterestSeen } from './handle-interest.ts'
 
 type PeerInput = Extract<Input, { kind: 'peer-joined' | 'peer-left' | 'peer-message' | 'peer-congested' }>
 
 export function handlePeer(state: BrokerState, input: PeerInput): void {
-  const peer = state.peers.peer(input.peer)
+  const peer = state.peers.requirePeer(input.peer)
   switch (input.kind) {
     case 'peer-joined':
-      return join(state, peer)
+      return startLink(state, peer)
     case 'peer-left':
-      return leave(state, peer)
+      return endLink(state, peer)
     case 'peer-congested':
       peer.isCongested = input.isCongested
       if (!input.isCongested) resumeWaitingForPeers(state)
@@ -51,14 +51,14 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
 
 /** Handles the most frequent message from a peer. */
 export function handlePlainFromPeer(state: EnqueueParts & Parts<'router'>, from: PeerNumber, message: Message): void {
-  const { link } = state.peers.peer(from)
+  const { link } = state.peers.requirePeer(from)
   if (link === undefined) throw failedAssertion(`shard ${from} sent a message before it joined`)
   handlePlainPublish(state, link, message)
 }
 
 /** Starts a new link: interest is sent again, message numbers start at 1, and unconfirmed messages are sent again. */
-function join(state: BrokerState, peer: Peer): void {
-  if (peer.link !== undefined) leave(state, peer)
+function startLink(state: BrokerState, peer: Peer): void {
+  if (peer.link !== undefined) endLink(state, peer)
   peer.link = new LinkState(state.peers.interest.walk(), state.peers.interest.version)
   announceHeldFilters(state, peer)
   continueFullSync(state, peer, peer.link)
@@ -67,7 +67,7 @@ function join(state: BrokerState, peer: Peer): void {
 }
 
 /** Ends a link. The interest of the peer's persistent sessions stays: messages for them are stored in the outbox. */
-function leave(state: BrokerState, peer: Peer): void {
+function endLink(state: BrokerState, peer: Peer): void {
   const { link } = peer
   if (link === undefined) return
   peer.link = undefined
@@ -104,7 +104,7 @@ function handleMessage(state: BrokerState, peer: Peer, message: PeerMessage): vo
     case 'retained-response':
       return handleRetainedResponse(state.retained, state.peers, message)
     case 'retained-cancelled':
-      return cancelRequest(state.retained, state.peers, requestKey(peer, message.requestId))
+      return cancelRequest(state.retained, state.peers, toRequestKey(peer, message.requestId))
     case 'exclusive-request':
     case 'exclusive-released':
       return handleExclusive(state.outputs, state.peers, peer, message)

@@ -4,7 +4,7 @@
 import { failedAssertion } from '../../protocol/index.ts'
 import type { RetainedState } from '../state/retained-state.ts'
 import type { Parts } from '../state/parts.ts'
-import { payloadOf, readAhead, releasePayload, stopReading } from '../retained/retained-reads.ts'
+import { resolveRetainedMessage, readAhead, releasePayload, stopReading } from '../retained/retained-reads.ts'
 import type { Message } from '../messages/message.ts'
 import type { RetainedMessage } from '../messages/retained-message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -19,17 +19,17 @@ const maxResponseBytes = 256 * 1_024
 /** Numbers of a failed shard restart at 0. Messages that it sent before are awaited at most this long. */
 const maxWaitMs = 1_000
 
-export const requestKey = ({ number }: Peer, requestId: number): string => `${number} ${requestId}`
+export const toRequestKey = ({ number }: Peer, requestId: number): string => `${number} ${requestId}`
 
 export function handleRetainedRequest(
   state: Parts<'deadlines' | 'nowMs' | 'peers' | 'retained'>,
   peer: Peer,
   { requestId, filter, after, limit }: PeerRetainedRequest,
 ): void {
-  const key = requestKey(peer, requestId)
+  const key = toRequestKey(peer, requestId)
   if (filter !== undefined) {
     const deadlineAtMs = state.nowMs + maxWaitMs
-    const cursor = state.retained.tree.matching(filter)
+    const cursor = state.retained.tree.walkMatching(filter)
     const request = {
       peer: peer.number,
       requestId,
@@ -69,7 +69,7 @@ export function sendRetainedResponses(
 ): void {
   for (const [key, request] of state.peers.retained.received) {
     if (request.requested === 0 || request.isReading || !isReady(state.nowMs, state.peers, request)) continue
-    if (request.found.length === 0) look(state.peers, request)
+    if (request.found.length === 0) findNextMessages(state.peers, request)
     if (request.found.length === 0 && !request.isAtEnd) continue
     const messages = takeFound(state, request)
     const isEnd = request.isAtEnd && request.found.length === 0
@@ -85,7 +85,7 @@ export function sendRetainedResponses(
   }
 }
 
-function look(peers: PeerTable, request: RetainedRequest): void {
+function findNextMessages(peers: PeerTable, request: RetainedRequest): void {
   const { messages, isEnd } = request.cursor.next(sliceTopics)
   request.isAtEnd = isEnd
   request.found = messages.filter((message) => !isSentLater(peers, request, message))
@@ -111,7 +111,7 @@ function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, request: R
   for (const found of request.found) {
     if (messages.length >= request.requested) break
     if (messages.length > 0 && bytes + found.payloadBytes > maxResponseBytes) break
-    const message = payloadOf(state.retained, found)
+    const message = resolveRetainedMessage(state.retained, found)
     if (message === 'waits') {
       const isComing = readAhead(state, request, request.found, looked)
       request.isReading = isComing || messages.length === 0

@@ -29,38 +29,38 @@ export interface ShardChoice {
 
 /** Returns undefined if no member can receive the message. */
 export function chooseShard(peers: PeerTable, choice: ShardChoice): Peer | 'here' | undefined {
-  if (!choice.canBeStored) return choose(peers, choice, 'present')
+  if (!choice.canBeStored) return choosePeer(peers, choice, 'present')
   return (
-    choose(peers, choice, 'present', 'with-space') ??
-    choose(peers, choice, 'stored', 'with-space') ??
-    choose(peers, choice, 'stored')
+    choosePeer(peers, choice, 'present', 'with-space') ??
+    choosePeer(peers, choice, 'stored', 'with-space') ??
+    choosePeer(peers, choice, 'stored')
   )
 }
 
-function choose(
+function choosePeer(
   peers: PeerTable,
   choice: ShardChoice,
   by: 'present' | 'stored',
   which: 'all' | 'with-space' = 'all',
 ): Peer | 'here' | undefined {
-  const own = choice.canBeHere ? peers.interest.of(choice.filter) : undefined
+  const own = choice.canBeHere ? peers.interest.find(choice.filter) : undefined
   const isSkipped = own === undefined || (which === 'with-space' && own.isFull)
   const ownWeight = isSkipped ? 0 : by === 'present' ? own.present : own.storedMembers
   let total = ownWeight
   for (const { subscriber, options } of choice.onPeers.members())
-    total += weightOf(subscriber, options, { choice, by, which })
+    total += computeWeight(subscriber, options, { choice, by, which })
   if (total === 0) return undefined
   let index = choice.turn % total
   if (index < ownWeight) return 'here'
   index -= ownWeight
   for (const { subscriber, options } of choice.onPeers.members()) {
-    index -= weightOf(subscriber, options, { choice, by, which })
+    index -= computeWeight(subscriber, options, { choice, by, which })
     if (index < 0) return subscriber
   }
   return undefined
 }
 
-function weightOf(
+function computeWeight(
   peer: Peer,
   interest: Interest,
   { choice, by, which }: { choice: ShardChoice; by: 'present' | 'stored'; which: 'all' | 'with-space' },

@@ -72,7 +72,7 @@ export function releaseAtOwner(
 }
 
 /** Returns the subscription of the other kind to the same filter, which is replaced; undefined if there is none. */
-export function counterpart(session: Session, filter: TopicFilter): TopicFilter | undefined {
+export function findCounterpart(session: Session, filter: TopicFilter): TopicFilter | undefined {
   const { subscriptions } = session
   if (subscriptions === undefined || subscriptions.size === 0) return undefined
   const other = splitExclusiveFilter(filter) ?? (`$exclusive/${filter}` as TopicFilter)

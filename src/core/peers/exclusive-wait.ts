@@ -10,7 +10,7 @@ import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { releaseAtOwner, requestExclusive } from './exclusive-subscriptions.ts'
 import { pauseReading, readPauseReasons } from '../outgoing/read-pause-reasons.ts'
-import { mountedFilter } from '../namespaces/mountpoint.ts'
+import { addFilterMountpoint } from '../namespaces/mountpoint.ts'
 import type { ExclusiveFilters, ExclusiveWait } from '../state/peers/exclusive-filters.ts'
 import type { Open } from '../state/connection-state.ts'
 
@@ -31,10 +31,9 @@ export function findHeldFilters(
 ): ReadonlySet<TopicFilter> | undefined {
   const { packet } = checked
   if (!state.settings.exclusiveSubscriptionAvailable || !packet.subscriptions.some(isExclusive)) return nothing
-  const wait = waitOf(state.peers.exclusive, connection, open, packet)
+  const wait = findOrCreateWait(state.peers.exclusive, connection, open, packet)
   // The second pass may find further filters, if the permissions of the client have changed meanwhile.
-  for (const filter of pendingExclusiveFilters(connection, open, checked, wait))
-    request(state, { connection, filter, wait })
+  for (const filter of findPendingFilters(connection, open, checked, wait)) request(state, { connection, filter, wait })
   if (wait.missing.size + wait.given.size + wait.refused.size === 0) return nothing
   state.peers.exclusive.waits.set(connection, wait)
   if (wait.missing.size > 0) {
@@ -76,7 +75,7 @@ function isRequestedByAdmin({ commands }: ExclusiveFilters, filter: TopicFilter,
   return false
 }
 
-function waitOf(
+function findOrCreateWait(
   { waits }: ExclusiveFilters,
   connection: Connection,
   { session }: Open,
@@ -88,7 +87,7 @@ function waitOf(
 }
 
 /** Returns the exclusive filters, without `$exclusive/`, that were not requested yet. */
-function pendingExclusiveFilters(
+function findPendingFilters(
   connection: Connection,
   { session }: Open,
   { packet, denied }: CheckedSubscribe,
@@ -96,7 +95,7 @@ function pendingExclusiveFilters(
 ): Set<TopicFilter> {
   const filters = new Set<TopicFilter>()
   for (const [place, request] of packet.subscriptions.entries()) {
-    const mounted = denied.has(place) ? undefined : mountedFilter(connection.mountpoint, request.filter)
+    const mounted = denied.has(place) ? undefined : addFilterMountpoint(connection.mountpoint, request.filter)
     const filter = mounted === undefined ? undefined : splitExclusiveFilter(mounted)
     const isHeld = mounted !== undefined && session.subscriptions?.has(mounted) === true
     if (filter !== undefined && !isHeld) filters.add(filter)

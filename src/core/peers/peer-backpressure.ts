@@ -11,13 +11,13 @@ import type { Peer } from '../state/peers/peer.ts'
 export type PublishPermit = 'go' | 'wait' | 'refuse'
 
 /** Returns whether peers allow a client to publish on this topic now. */
-export function publishPermitFor(
+export function decidePublishPermit(
   state: Parts<'peers' | 'router' | 'settings'>,
   publish: { topic: Topic; qos: QoS; retain: boolean },
 ): PublishPermit {
   let permit: PublishPermit = 'go'
   for (const peer of state.peers.all) {
-    const permitOfPeer = permitForPeer(state.settings, peer, publish.qos)
+    const permitOfPeer = decidePeerPermit(state.settings, peer, publish.qos)
     if (permitOfPeer === 'go' || !isConcerned(state, peer, publish)) continue
     if (!peer.isCongested) peer.hasPausedPublishers = true
     if (permitOfPeer === 'refuse') return 'refuse'
@@ -28,19 +28,19 @@ export function publishPermitFor(
 
 /** Returns whether every peer can receive messages, which is the usual case. */
 export function canForwardToAllPeers(settings: CoreSettings, peers: PeerTable, qos: QoS): boolean {
-  for (const peer of peers.all) if (permitForPeer(settings, peer, qos) !== 'go') return false
+  for (const peer of peers.all) if (decidePeerPermit(settings, peer, qos) !== 'go') return false
   return true
 }
 
-function permitForPeer(settings: CoreSettings, peer: Peer, qos: QoS): PublishPermit {
+function decidePeerPermit(settings: CoreSettings, peer: Peer, qos: QoS): PublishPermit {
   if (peer.isCongested) return 'wait'
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = settings
-  const { length, bytes } = unconfirmedOf(peer)
+  const { length, bytes } = countUnconfirmed(peer)
   if (qos === 0 || (length < maxUnconfirmedMessages && bytes < maxUnconfirmedBytes)) return 'go'
   return peer.link === undefined ? 'refuse' : 'wait'
 }
 
-function unconfirmedOf({ outbox, uncommitted }: Peer): { length: number; bytes: number } {
+function countUnconfirmed({ outbox, uncommitted }: Peer): { length: number; bytes: number } {
   return { length: outbox.length + uncommitted.length, bytes: outbox.bytes + uncommitted.bytes }
 }
 
@@ -49,7 +49,7 @@ function isConcerned(
   peer: Peer,
   { topic, retain }: { topic: Topic; retain: boolean },
 ): boolean {
-  const plan = router.planFor(topic)
+  const plan = router.resolvePlan(topic)
   return (
     plan.peerMatches.some((part) => part.peer === peer) ||
     plan.crossShardGroups.some(({ onPeers }) => [...onPeers.members()].some(({ subscriber }) => subscriber === peer)) ||
@@ -60,7 +60,7 @@ function isConcerned(
 /** Returns true once when a peer for which publishers wait can receive again. */
 export function resumeAfterBackpressure(settings: CoreSettings, peer: Peer): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = settings
-  const { length, bytes } = unconfirmedOf(peer)
+  const { length, bytes } = countUnconfirmed(peer)
   if (!peer.hasPausedPublishers || length * 2 > maxUnconfirmedMessages || bytes * 2 > maxUnconfirmedBytes) return false
   peer.hasPausedPublishers = false
   return true

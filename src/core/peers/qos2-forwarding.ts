@@ -16,20 +16,20 @@ import { sendInTurn, sendNext } from './send-to-peer.ts'
  * Returns a name that no other session has, not even a later session of the same client: an identifier of an ended
  * session that was never released must not suppress a message of the next session.
  */
-export function peerNameOf(ids: UniqueIds, session: Session): string {
+export function ensurePeerName(ids: UniqueIds, session: Session): string {
   // A persistent session keeps its name after a restart. Other sessions do not survive the shard.
-  if (session.stored !== undefined) return peerNameOfSession(session)
+  if (session.stored !== undefined) return toPeerName(session)
   session.incoming.peerName ??= `${ids.nextName()} ${session.clientId}`
   return session.incoming.peerName
 }
 
 /** Returns the name of a persistent session. */
-export function peerNameOfSession({ createdAtMs, clientId }: { createdAtMs: number; clientId: string }): string {
+export function toPeerName({ createdAtMs, clientId }: { createdAtMs: number; clientId: string }): string {
   return `${createdAtMs.toString(36)} ${clientId}`
 }
 
-/** Returns the client ID in `peerNameOf`; undefined for the name of one message without a session (send-to-peer.ts). */
-export function clientIdOfPeerName(name: string): string | undefined {
+/** Returns the client ID in `ensurePeerName`; undefined for the name of one message without a session (send-to-peer.ts). */
+export function parsePeerName(name: string): string | undefined {
   const space = name.indexOf(' ')
   return space === -1 ? undefined : name.slice(space + 1)
 }
@@ -37,7 +37,7 @@ export function clientIdOfPeerName(name: string): string | undefined {
 /** Records that the peer has this packet identifier. */
 export function recordForwarded(session: Session, packetId: PacketId, peer: Peer): void {
   session.incoming.forwarded ??= new ForwardedPacketIds()
-  session.incoming.forwarded.of(packetId).peers.add(peer.number)
+  session.incoming.forwarded.ensure(packetId).peers.add(peer.number)
 }
 
 /**
@@ -48,7 +48,10 @@ export function releaseOnPeers(state: ReleaseParts, session: Session, packetId: 
   const known = session.incoming.forwarded?.get(packetId)
   if (known !== undefined) {
     if (known.isBeingReleased) return known.barrier
-    return sendReleased(state, session, { packetId, peers: [...known.peers].map((one) => state.peers.peer(one)) })
+    return sendReleased(state, session, {
+      packetId,
+      peers: [...known.peers].map((one) => state.peers.requirePeer(one)),
+    })
   }
   // The message may be from before the restart of this shard, and the release may not have reached all peers.
   return session.restored !== undefined ? sendReleased(state, session, { packetId, peers: state.peers.all }) : undefined
@@ -67,9 +70,9 @@ function sendReleased(
   session.incoming.forwarded ??= new ForwardedPacketIds()
   const forwardBarrier = session.incoming.forwarded.get(packetId)?.forwardBarrier
   session.incoming.forwarded.release(packetId, barrier)
-  const message: PeerRelease = { kind: 'release', publisher: peerNameOf(state.ids, session), packetId }
+  const message: PeerRelease = { kind: 'release', publisher: ensurePeerName(state.ids, session), packetId }
   sendRelease(state, message, { peers, behind: forwardBarrier === undefined ? [] : [forwardBarrier], barrier })
-  barrier.whenComplete(() => session.incoming.forwarded?.delete(packetId))
+  barrier.runWhenComplete(() => session.incoming.forwarded?.delete(packetId))
   barrier.arrive()
   return barrier
 }
@@ -87,10 +90,10 @@ export function sendRelease(
   const all = new CommitBarrier()
   for (const one of behind) {
     all.expect()
-    one.whenComplete(() => all.arrive())
+    one.runWhenComplete(() => all.arrive())
   }
   barrier.expect()
-  all.whenComplete(() => {
+  all.runWhenComplete(() => {
     for (const peer of peers) release(state, peer, message, barrier)
     barrier.arrive()
   })
@@ -113,5 +116,5 @@ function release(
 
 /** Called when the session has ended. Releases all its packet identifiers on the peers. */
 export function releaseAllOnPeers(state: ReleaseParts, session: Session): void {
-  for (const packetId of session.incoming.forwarded?.packetIds() ?? []) releaseOnPeers(state, session, packetId)
+  for (const packetId of session.incoming.forwarded?.listPacketIds() ?? []) releaseOnPeers(state, session, packetId)
 }

@@ -5,11 +5,11 @@
 //   now:              subscribers whose client IDs belonged to shard 2 of 3 get it, on whichever shards they are
 
 import type { FormerShard, RemainingReceivers } from '../../records/index.ts'
-import { ownerOf, shardOf, type ShardPlace } from '../model/peer-messages.ts'
+import { computeTopicShard, computeOwnerShard, type ShardPlace } from '../model/peer-messages.ts'
 
 export function isRemainingSubscriber({ subscribersOf, doneOn }: RemainingReceivers, clientId: string): boolean {
-  const isOf = ({ shard, of }: FormerShard): boolean => shardOf(clientId, of) === shard
-  return (subscribersOf === undefined || subscribersOf.some(isOf)) && !doneOn.some(isOf)
+  const isFormerOwner = ({ shard, of }: FormerShard): boolean => computeOwnerShard(clientId, of) === shard
+  return (subscribersOf === undefined || subscribersOf.some(isFormerOwner)) && !doneOn.some(isFormerOwner)
 }
 
 /** `filter`: `$share/group/filter`. */
@@ -19,11 +19,11 @@ export function isRemainingGroup({ groups, doneGroups }: RemainingReceivers, fil
 
 /** Returns whether the retained message of the topic was not stored. */
 export function isRemainingRetained({ doneOn }: RemainingReceivers, topic: string): boolean {
-  return !doneOn.some(({ shard, of }) => ownerOf(topic, of) === shard)
+  return !doneOn.some(({ shard, of }) => computeTopicShard(topic, of) === shard)
 }
 
 /** Called when this shard has delivered the message. */
-export function withDoneHere(remaining: RemainingReceivers, { own, count }: ShardPlace): RemainingReceivers {
+export function markDoneHere(remaining: RemainingReceivers, { own, count }: ShardPlace): RemainingReceivers {
   if (remaining.isDoneHere) return remaining
   return { ...remaining, doneOn: [...remaining.doneOn, { shard: own, of: count }], isDoneHere: true }
 }

@@ -8,7 +8,7 @@
 //
 // A message in a response may also be older than a message that was delivered live meanwhile. Then it is skipped.
 
-import { bareFilter, hasWildcard, type TopicFilter } from '../../protocol/index.ts'
+import { removeFilterPrefix, hasWildcard, type TopicFilter } from '../../protocol/index.ts'
 import type { OutputLists } from '../state/output-lists.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
@@ -33,15 +33,15 @@ const maxLiveTopics = 10_000
 type RemoteSource = Extract<RetainedSource, { owner: PeerNumber }>
 
 /** Returns the shards whose retained messages may match the filter, this one included. */
-export function sourcesOf(
+export function createRetainedSources(
   state: Parts<'batches' | 'peers' | 'retained' | 'storage'>,
   session: Session,
   filter: TopicFilter,
 ): RetainedSource[] {
-  const bare = bareFilter(filter)
+  const bare = removeFilterPrefix(filter)
   const marks = startMarks(state, session)
-  const here: RetainedSource = { cursor: state.retained.tree.matching(bare), marks }
-  const onPeer = ({ number }: Peer): RetainedSource => ({
+  const here: RetainedSource = { cursor: state.retained.tree.walkMatching(bare), marks }
+  const createPeerSource = ({ number }: Peer): RetainedSource => ({
     owner: number,
     marks,
     requestId: 0,
@@ -49,15 +49,15 @@ export function sourcesOf(
     hasBegun: false,
   })
   state.peers.awaitRetained(session)
-  if (hasWildcard(bare)) return [here, ...state.peers.all.map(onPeer)]
+  if (hasWildcard(bare)) return [here, ...state.peers.all.map(createPeerSource)]
   const owner = state.peers.ownerOf(bare)
-  return [owner === undefined ? here : onPeer(owner)]
+  return [owner === undefined ? here : createPeerSource(owner)]
 }
 
 /** Returns marks that are complete when every running shard has reported its numbers. */
 function startMarks(state: Parts<'batches' | 'peers' | 'retained' | 'storage'>, session: Session): RetainedMarks {
   const marks: RetainedMarks = { sentBy: Array.from({ length: state.peers.shard.count }), isComplete: false }
-  marks.sentBy[state.peers.shard.own] = state.peers.sentToEach()
+  marks.sentBy[state.peers.shard.own] = state.peers.countSentToEach()
   const version = state.peers.interest.nextVersion()
   const barrier = new CommitBarrier()
   let isAwaitingPeers = false
@@ -69,7 +69,7 @@ function startMarks(state: Parts<'batches' | 'peers' | 'retained' | 'storage'>, 
   }
   // SUBACK waits for the same barrier and is sent first.
   if (isAwaitingPeers && session.stored !== undefined) addOpenBatch(state, barrier)
-  barrier.whenComplete(() => {
+  barrier.runWhenComplete(() => {
     marks.isComplete = true
     if (session.retainedReplays !== undefined) state.retained.replaying.add(session)
   })
@@ -88,7 +88,7 @@ export function requestMoreRetained(
   { scan, source }: { scan: RetainedReplay; source: RemoteSource },
 ): void {
   const { owner } = source
-  if (source.isRequested || state.peers.peer(owner).link === undefined) return
+  if (source.isRequested || state.peers.requirePeer(owner).link === undefined) return
   source.isRequested = true
   const limit = maxMessagesPerResponse
   if (source.hasBegun) {
@@ -102,7 +102,7 @@ export function requestMoreRetained(
   const { requestId } = source
   state.outputs.peerSends.push({
     to: owner,
-    message: { kind: 'retained-request', requestId, filter: bareFilter(scan.filter), after, limit },
+    message: { kind: 'retained-request', requestId, filter: removeFilterPrefix(scan.filter), after, limit },
   })
 }
 
@@ -123,7 +123,7 @@ export function arrivesLive(
 export function recordLive(peers: PeerTable, message: Message): void {
   const { name } = message.topic
   for (const [session, known] of peers.retained.waiting) {
-    if (session.retainedReplays?.awaits(name) !== true) continue
+    if (session.retainedReplays?.awaitsTopic(name) !== true) continue
     const liveTopics = known ?? new Set<string>()
     if (known === undefined) peers.retained.waiting.set(session, liveTopics)
     if (liveTopics.size < maxLiveTopics) liveTopics.add(name)
@@ -133,7 +133,7 @@ export function recordLive(peers: PeerTable, message: Message): void {
 /** Cancels a request whose response is no longer needed. */
 export function cancelRetainedRequest(outputs: OutputLists, peers: PeerTable, { source }: RetainedReplay): void {
   if ('cursor' in source || !peers.retained.requests.delete(source.requestId)) return
-  if (peers.peer(source.owner).link === undefined) return
+  if (peers.requirePeer(source.owner).link === undefined) return
   outputs.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', requestId: source.requestId } })
 }
 

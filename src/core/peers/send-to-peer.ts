@@ -64,7 +64,7 @@ function storeUnderUniqueName(
 ): void {
   const name = { publisher: state.ids.nextName(), packetId: onlyPacketId }
   const confirmed = new CommitBarrier()
-  confirmed.whenComplete(() => {
+  confirmed.runWhenComplete(() => {
     peer.outbox.push({ kind: 'release', ...name }, undefined)
     sendNext(state.outputs, peer)
     barrier?.arrive(confirmed.refusal)
@@ -87,7 +87,7 @@ export function sendInTurn(
   const noteCommitted = uncommitted.push(message?.payloadBytes ?? 0, send)
   if (isCommitted) return noteCommitted()
   const onDisk = new CommitBarrier()
-  onDisk.whenComplete(noteCommitted)
+  onDisk.runWhenComplete(noteCommitted)
   state.storage.barriersByBatch.push({ batch: state.batches.openBatch.number, barrier: onDisk })
 }
 

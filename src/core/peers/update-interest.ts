@@ -9,7 +9,7 @@ import type { SessionPresence } from '../state/peers/local-interest.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
-import { ackWhenCommitted } from '../outgoing/deferred-acks.ts'
+import { deferAck } from '../outgoing/deferred-acks.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
 
 /** Sends SUBACK after the commit if the session is persistent, and after every peer has the granted filters. */
@@ -19,25 +19,25 @@ export function sendSubackWhenSeen(
   subscribed: { session: Session; suback: SubackPacket; granted: readonly TopicFilter[] },
 ): void {
   const waits = subscribed.session.stored !== undefined
-  const barrier = barrierForFilters(state.peers, subscribed.granted)
+  const barrier = createFiltersBarrier(state.peers, subscribed.granted)
   if (barrier === undefined) return sendPacket(state, connection, subscribed.suback, waits)
-  ackWhenCommitted(state, connection, { ack: subscribed.suback, barrier, waitsForBatch: waits })
+  deferAck(state, connection, { ack: subscribed.suback, barrier, waitsForBatch: waits })
   barrier.arrive()
 }
 
 /** Returns a barrier that completes when all peers have these filters, after the caller calls `arrive`. Undefined if all have them. */
-export function barrierForFilters(peers: PeerTable, filters: readonly TopicFilter[]): CommitBarrier | undefined {
+export function createFiltersBarrier(peers: PeerTable, filters: readonly TopicFilter[]): CommitBarrier | undefined {
   let version = 0
   for (const filter of filters)
-    version = Math.max(version, peers.interest.versionOf(splitExclusiveFilter(filter) ?? filter))
-  return barrierForVersion(peers, version)
+    version = Math.max(version, peers.interest.findVersion(splitExclusiveFilter(filter) ?? filter))
+  return createVersionBarrier(peers, version)
 }
 
 /**
  * Returns a barrier for the confirmation of this version by all running peers; undefined if all have it. A failed peer
  * gets the interest before it accepts clients.
  */
-export function barrierForVersion(peers: PeerTable, version: number): CommitBarrier | undefined {
+export function createVersionBarrier(peers: PeerTable, version: number): CommitBarrier | undefined {
   let barrier: CommitBarrier | undefined
   for (const { link } of peers.all) {
     if (link === undefined || link.seenVersion >= version) continue
@@ -49,7 +49,7 @@ export function barrierForVersion(peers: PeerTable, version: number): CommitBarr
 }
 
 /** Returns how a session counts for the peers. */
-export function presenceOf({ connection, stored }: Session): SessionPresence {
+export function toPresence({ connection, stored }: Session): SessionPresence {
   return {
     isPresent: connection !== undefined,
     isStored: stored !== undefined,

@@ -14,7 +14,7 @@ import { countUnacknowledged } from '../outgoing/handle-commit.ts'
 import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
 import { forwardToPeers } from '../delivery/forward-to-peers.ts'
 import { markPartialRouted, routeRemaining } from './route-message.ts'
-import { ackWhenCommitted } from '../outgoing/deferred-acks.ts'
+import { deferAck } from '../outgoing/deferred-acks.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
@@ -37,8 +37,8 @@ export function acknowledgePublish(state: ExchangeParts, connection: Connection,
     return
   }
   const barrier =
-    ack.type === 'pubrec' ? barrierOfExchange(state, { session, packetId: ack.packetId, forwarded }) : forwarded
-  ackWhenCommitted(state, connection, { ack, barrier, waitsForBatch: ack.waits })
+    ack.type === 'pubrec' ? createExchangeBarrier(state, { session, packetId: ack.packetId, forwarded }) : forwarded
+  deferAck(state, connection, { ack, barrier, waitsForBatch: ack.waits })
   if (isCounted) countUnacknowledged(state, connection)
   forwarded.arrive()
 }
@@ -49,18 +49,18 @@ export function acknowledgePublish(state: ExchangeParts, connection: Connection,
  * code is disconnected instead, and sends the message again with the same packet identifier. A disconnected
  * client has not received the refusal: its duplicate is not a new message [MQTT5-4.3.3-10], and is refused as well.
  */
-function barrierOfExchange(
+function createExchangeBarrier(
   state: ReleaseParts,
   { session, packetId, forwarded }: { session: Session; packetId: PacketId; forwarded: CommitBarrier },
 ): CommitBarrier {
   const barrier = new CommitBarrier()
   session.incoming.forwarded ??= new ForwardedPacketIds()
-  const known = session.incoming.forwarded.of(packetId)
+  const known = session.incoming.forwarded.ensure(packetId)
   known.barrier = barrier
   known.forwardBarrier = forwarded
-  forwarded.whenComplete(() => {
+  forwarded.runWhenComplete(() => {
     const { refusal } = forwarded
-    const waiting = refusal === undefined ? undefined : connectionToAck(session, barrier)
+    const waiting = refusal === undefined ? undefined : findConnectionToAck(session, barrier)
     if (refusal === undefined || waiting === undefined) {
       session.incoming.forwarded?.confirm(packetId, refusal)
       return barrier.arrive()
@@ -72,14 +72,14 @@ function barrierOfExchange(
 }
 
 /** Returns the connection to acknowledge on. The client may have reconnected. */
-function connectionToAck({ connection }: Session, barrier: CommitBarrier): Connection | undefined {
+function findConnectionToAck({ connection }: Session, barrier: CommitBarrier): Connection | undefined {
   const isHeld = connection?.deferredAcks?.some((held) => held.barrier === barrier) === true
   return isHeld ? connection : undefined
 }
 
 function markRefused(barrier: CommitBarrier, refusal: ReasonCode, released: CommitBarrier | undefined): void {
   if (released === undefined) return barrier.arrive(refusal)
-  released.whenComplete(() => barrier.arrive(refusal))
+  released.runWhenComplete(() => barrier.arrive(refusal))
 }
 
 function removeIncoming(state: ReleaseParts, session: Session, packetId: PacketId): CommitBarrier | undefined {
@@ -104,10 +104,10 @@ export function acknowledgeDuplicate(
   const known = session.incoming.forwarded?.get(packetId)
   const partial = session.incoming.partial?.get(packetId)
   if (known?.barrier !== undefined && !known.barrier.isComplete) {
-    ackWhenCommitted(state, connection, { ack, barrier: known.barrier, waitsForBatch: false })
+    deferAck(state, connection, { ack, barrier: known.barrier, waitsForBatch: false })
   } else if (known?.refusal !== undefined) {
     const barrier = new CommitBarrier()
-    ackWhenCommitted(state, connection, { ack, barrier, waitsForBatch: true })
+    deferAck(state, connection, { ack, barrier, waitsForBatch: true })
     markRefused(barrier, known.refusal, removeIncoming(state, session, packetId))
   } else if (partial?.isRouted === false && !isRefused) {
     routeRemaining(state, message, { publisher: session, packetId, remaining: partial.receivers })
@@ -115,7 +115,7 @@ export function acknowledgeDuplicate(
     recordIncoming(state.batches, session, packetId)
     acknowledgePublish(state, connection, session, ack)
   } else if (known?.isFromEarlierGeneration === true && !isRefused) {
-    const plan = state.router.planFor(message.topic)
+    const plan = state.router.resolvePlan(message.topic)
     const isNewlyAssigned = known.assignments === undefined
     forwardToPeers(state, { message, plan }, { publisher: session, packetId, isAgain: true })
     if (isNewlyAssigned) recordIncoming(state.batches, session, packetId)

@@ -7,10 +7,10 @@
 
 import { delayedTopicPrefix, parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { WillRecord } from '../../records/index.ts'
-import { copyAlone, fromStored, type Message, never, toStored } from '../messages/message.ts'
+import { copyAlone, createMessageFromStored, type Message, never, toStored } from '../messages/message.ts'
 import { isInternalClient } from '../messages/internal-clients.ts'
-import { messageSize } from '../messages/message-size.ts'
-import { delayedIdIn, reserveDelayedName } from '../namespaces/internal-session-names.ts'
+import { measureMessage } from '../messages/message-size.ts'
+import { parseDelayedId, reserveDelayedName } from '../namespaces/internal-session-names.ts'
 import { countWill, releaseWill } from '../outgoing/will-bytes.ts'
 import { putRecord } from '../queues/persistent-queue.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -87,7 +87,7 @@ export function restoreDelayed(
   const topic = parseTopicName(stored.topic)
   if (topic === undefined || dueAtMs === undefined) return
   if (remaining !== undefined) state.wills.remaining.set(name, remaining)
-  const message = fromStored(stored, state.topics.named(topic))
+  const message = createMessageFromStored(stored, state.topics.internName(topic))
   const held = isLarge(state.settings, message) ? undefined : copyAlone(message, never)
   const will = new SessionWill({ name, message: held, delaySeconds: ruleDepth, createdAtMs: stored.publishedAtMs })
   addDelayed(state, will, message, dueAtMs)
@@ -110,7 +110,7 @@ function addDelayed(
   message: Message,
   dueAtMs: number,
 ): void {
-  const id = delayedIdIn(will.name)
+  const id = parseDelayedId(will.name)
   const { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes } = message
   const fields = { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes }
   state.wills.delayedMessages.set(id, { will, dueAtMs, topic: message.topic.name, ...fields })
@@ -126,5 +126,5 @@ function countDelayed({ delayedByPublisher }: WillState, publisher: string, chan
 }
 
 function isLarge(settings: CoreSettings, { topic, payloadBytes, properties }: Message): boolean {
-  return messageSize(topic.name, payloadBytes, properties) > settings.maxWillBytesInMemory
+  return measureMessage(topic.name, payloadBytes, properties) > settings.maxWillBytesInMemory
 }

@@ -14,7 +14,7 @@ import type { PeerPublish } from '../model/peer-messages.ts'
 import { reserveDelayedName } from '../namespaces/internal-session-names.ts'
 import type { Parts, ReleaseParts } from '../state/parts.ts'
 import type { KeptHandoffs } from '../delivery/peer-deliveries.ts'
-import { onceKeyOf, storeUntilCommitted } from './stored-wills.ts'
+import { createOnceKey, storeUntilCommitted } from './stored-wills.ts'
 
 export interface KeptResult extends KeptHandoffs {
   /** Name of its record. */
@@ -25,7 +25,7 @@ export interface KeptResult extends KeptHandoffs {
 }
 
 /** A delayed message that is published. Its record exists, and no acknowledgement waits for it. */
-export function keptUnder(name: string, onceKey: KeptResult['onceKey']): KeptResult {
+export function createKeptResult(name: string, onceKey: KeptResult['onceKey']): KeptResult {
   return { name, onceKey, outer: undefined, handoffs: [] }
 }
 
@@ -35,14 +35,14 @@ export function beginResult({ ids, peers, rules }: Parts<'ids' | 'peers' | 'rule
   const name = reserveDelayedName(ids, '')
   return {
     name,
-    onceKey: onceKeyOf(name, message),
+    onceKey: createOnceKey(name, message),
     outer: rules.resultsOf === 'publisher' ? (outer ?? new CommitBarrier()) : outer,
     handoffs: [],
   }
 }
 
 /** Stores the result until all peers have it. Call it when the result was routed, and before its own rules run. */
-export function keepResult(
+export function storeResult(
   state: ReleaseParts & Parts<'memory' | 'nowMs' | 'router' | 'rules' | 'wills'>,
   message: Message,
   { name, outer, handoffs }: KeptResult,
@@ -52,16 +52,19 @@ export function keepResult(
   if (state.rules.resultsOf === 'publisher')
     for (const barrier of own === undefined ? handoffs : [...handoffs, own]) {
       outer?.expect()
-      barrier.whenComplete(() => outer?.arrive())
+      barrier.runWhenComplete(() => outer?.arrive())
     }
-  if (own !== undefined) storeUntilCommitted(state, name, message, receiversOf(state, message))
+  if (own !== undefined) storeUntilCommitted(state, name, message, createRemainingReceivers(state, message))
   state.peers.currentBarrier = outer
 }
 
 /** Groups have records of their own. Subscribers of other shards that come later must not get the message after newer ones. */
-function receiversOf({ peers, router }: Parts<'peers' | 'router'>, { topic }: Message): RemainingReceivers {
+function createRemainingReceivers(
+  { peers, router }: Parts<'peers' | 'router'>,
+  { topic }: Message,
+): RemainingReceivers {
   const { shard } = peers
-  const { peerMatches } = router.planFor(topic)
+  const { peerMatches } = router.resolvePlan(topic)
   return {
     subscribersOf: peerMatches.map(({ peer }) => ({ shard: peer.number, of: shard.count })),
     doneOn: [{ shard: shard.own, of: shard.count }],

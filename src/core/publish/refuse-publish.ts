@@ -4,7 +4,7 @@ import { type PublishPacket, reasonCodes } from '../../protocol/index.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Refused } from '../model/packet-refusal.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
-import { stateOf } from '../state/connection-state.ts'
+import { getState } from '../state/connection-state.ts'
 import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
 import type { Message } from '../messages/message.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -64,7 +64,7 @@ export function countRefusal(
   { topic, properties }: PublishPacket,
   refused: Refused,
 ): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state !== 'open') return
   const alias = properties?.topicAlias
   const known = topic ?? (alias === undefined ? undefined : now.incomingAliases?.[alias])
@@ -72,7 +72,7 @@ export function countRefusal(
 }
 
 /** Returns why the message cannot be delayed. */
-export function delayRefusal(delay: Delay | undefined, limit: ReturnType<typeof findDelayedLimit>): Refused {
+export function explainDelayRefusal(delay: Delay | undefined, limit: ReturnType<typeof findDelayedLimit>): Refused {
   if (delay === undefined) return { reason: reasonCodes.topicNameInvalid, cause: 'invalid-topic', text: delayProblem }
   if (limit === undefined)
     return { reason: quotaExceeded, cause: 'storage-failing', text: 'the store failed: no message can be delayed' }
@@ -87,6 +87,6 @@ export function delayRefusal(delay: Delay | undefined, limit: ReturnType<typeof 
  * Returns the reason to refuse a retained message that is too large. If the publisher cannot get a reason code, the message is
  * delivered and not retained.
  */
-export function retainRefusalOf(settings: CoreSettings, message: Message): Refused | undefined {
+export function findRetainRefusal(settings: CoreSettings, message: Message): Refused | undefined {
   return message.retain && exceedsRetainedPayload(settings, message) ? retainedTooLarge : undefined
 }

@@ -1,6 +1,6 @@
 // Topics that clients cannot publish to, whatever the access rules say.
 
-import { beginsLikeFilter } from '../../protocol/index.ts'
+import { hasFilterPrefix } from '../../protocol/index.ts'
 import { isInternalClient } from '../messages/internal-clients.ts'
 import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import type { Parts } from '../state/parts.ts'
@@ -13,7 +13,7 @@ import { isBrokerTopic } from '../retained/retained-messages.ts'
  * namespaces belong to those namespaces. The same topics are reserved inside each namespace. No subscription matches topics like `$share/` and `$queue/`.
  */
 export function isReservedTopic(state: Parts<'namespaces' | 'sessions'>, topic: string, publisher: string): boolean {
-  if (isBrokerTopic(topic) || isEventTopic(topic) || beginsLikeFilter(topic)) return true
+  if (isBrokerTopic(topic) || isEventTopic(topic) || hasFilterPrefix(topic)) return true
   if (isReservedInNamespace(topic)) return true
   if (isSourceTopic(topic)) return !isSourceClient(publisher)
   // With namespaces, the permissions have decided.

@@ -4,14 +4,14 @@
 //   PUBLISH, will     $delayed/5/lamp ──undelay──► lamp ──rewrite──► lights/lamp ──mount──► $ns/plant/lights/lamp
 //                                                  clientTopic                                    target
 //
-// The topic is checked for reserved ones at the end (`isReservedTopic`), and after the rewrite (`canBeResult`). PUBLISH takes the steps one by
+// The topic is checked for reserved ones at the end (`isReservedTopic`), and after the rewrite (`isValidRewriteResult`). PUBLISH takes the steps one by
 // one (`packets/handle-publish.ts`), because it is on the path of every message.
 
 import { parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { Identity } from '../messages/identity.ts'
 import { rewriteTopic } from '../model/topic-rewrites.ts'
 import { isReservedInside } from '../messages/reserved-roots.ts'
-import { mountedTopic } from '../namespaces/mountpoint.ts'
+import { addMountpoint } from '../namespaces/mountpoint.ts'
 import type { Parts } from '../state/parts.ts'
 import { type Delay, readDelay } from './delay-message.ts'
 
@@ -48,10 +48,10 @@ export function resolvePublication(
   const isDelayed = topic.isDelayed && state.settings.delaysMessages
   const delay = isDelayed ? readDelay(topic.name, state.nowMs) : undefined
   if (isDelayed && delay === undefined) return 'invalid-delay'
-  const clientTopic = delay === undefined ? topic : state.topics.named(delay.topic)
+  const clientTopic = delay === undefined ? topic : state.topics.internName(delay.topic)
   const renamed = client.isInternal ? clientTopic : rewritePublication(state, clientTopic, client)
   if (renamed === undefined || (client.mountpoint !== '' && isReservedInside(renamed.name))) return 'reserved'
-  const target = client.mountpoint === '' ? renamed : mountedTopic(state.topics, client.mountpoint, renamed)
+  const target = client.mountpoint === '' ? renamed : addMountpoint(state.topics, client.mountpoint, renamed)
   return target === undefined ? 'too-long' : { clientTopic, target, delay }
 }
 
@@ -64,7 +64,7 @@ export function rewritePublication(
   if (rules === undefined) return topic
   const name = rewriteTopic({ rules, matchRegex }, topic.name, client)
   if (name === undefined || name === topic.name) return name === undefined ? undefined : topic
-  return topics.named(name)
+  return topics.internName(name)
 }
 
 /**
@@ -79,12 +79,12 @@ export function isRewrittenWhenDue({ isSuperuser, grants }: Identity): boolean {
  * Returns the topic under which a will is stored: `$delayed/n/` comes before the mount point. So it is delayed, and its access is checked
  * again when it is published.
  */
-export function storedWillTopic(state: ResolveParts, topic: Topic, mountpoint: string): Topic | undefined {
+export function resolveStoredWillTopic(state: ResolveParts, topic: Topic, mountpoint: string): Topic | undefined {
   if (mountpoint === '') return topic
   const isDelayed = topic.isDelayed && state.settings.delaysMessages
   const delay = isDelayed ? readDelay(topic.name, state.nowMs) : undefined
-  if (delay === undefined) return mountedTopic(state.topics, mountpoint, topic)
+  if (delay === undefined) return addMountpoint(state.topics, mountpoint, topic)
   const start = topic.name.length - delay.topic.length
   const name = parseTopicName(`${topic.name.slice(0, start)}${mountpoint}${delay.topic}`)
-  return name === undefined ? undefined : state.topics.named(name)
+  return name === undefined ? undefined : state.topics.internName(name)
 }

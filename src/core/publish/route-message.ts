@@ -11,9 +11,9 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from '../delivery/forward-to-peers.ts'
 import type { ForwardOrigin } from '../delivery/peer-deliveries.ts'
-import { keepResult, type KeptResult } from './keep-result.ts'
+import { storeResult, type KeptResult } from './keep-result.ts'
 import { isForgotten } from './expire-unreleased.ts'
-import { isRemainingRetained, withDoneHere } from '../peers/remaining-receivers.ts'
+import { isRemainingRetained, markDoneHere } from '../peers/remaining-receivers.ts'
 import { deliverLocally, deliverRemaining } from '../delivery/deliver-locally.ts'
 import { runMatchedRules, runTriggeredRules } from './run-rules.ts'
 import { setRetained } from '../retained/retained-messages.ts'
@@ -35,7 +35,7 @@ export function routeMessage(
   let matched = deliverLocally(state, message, publisher)
   if (state.peers.hasAny || message.retain)
     matched += routeToPeers(state, message, publisher, packetId, { onceKey, kept })
-  if (kept !== undefined) keepResult(state, message, kept)
+  if (kept !== undefined) storeResult(state, message, kept)
   if (state.rules.matched !== undefined)
     runMatchedRules(state, message, routeMessage, isStoredExchange(publisher, packetId))
   if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
@@ -49,7 +49,7 @@ export interface RemainingRoute extends Pick<ForwardOrigin, 'publisher' | 'packe
 }
 
 /**
- * Routes the message to its remaining receivers. This shard delivers it once, and stores that with `withDoneHere`; then only peers get it
+ * Routes the message to its remaining receivers. This shard delivers it once, and stores that with `markDoneHere`; then only peers get it
  * again. Returns the number of receivers.
  */
 export function routeRemaining(
@@ -61,17 +61,17 @@ export function routeRemaining(
   let matched = 0
   if (!isAgain) {
     matched += deliverRemaining(state, message, { publisher, remaining })
-    if (message.retain && isOwn(state.peers, message) && isRemainingRetained(remaining, message.topic.name))
+    if (message.retain && isOwnTopic(state.peers, message) && isRemainingRetained(remaining, message.topic.name))
       retainForTopic(state, message, state.peers.retained.nextOrigin(state.shard.own))
   }
-  const plan = state.router.planFor(message.topic)
+  const plan = state.router.resolvePlan(message.topic)
   const origin = { publisher, packetId, isAgain, onceKey, remaining }
   return matched + forwardToPeers(state, { message, plan }, origin)
 }
 
 /** Does the same, and runs rules: the shard of the publisher had not stored the message. */
 export function routePartial(state: BrokerState, message: Message, route: RemainingRoute): number {
-  const { rules } = state.router.planFor(message.topic)
+  const { rules } = state.router.resolvePlan(message.topic)
   const matched = routeRemaining(state, message, route)
   if (rules === undefined) return matched
   state.rules.matched = rules
@@ -112,7 +112,7 @@ export function markPartialRouted(
 ): void {
   const partial = session.incoming.partial?.get(packetId)
   if (partial === undefined) return
-  const receivers = withDoneHere(partial.receivers, shard)
+  const receivers = markDoneHere(partial.receivers, shard)
   session.incoming.partial?.set(packetId, { receivers, isRouted: true, isAccepted: true, restoredAtMs: nowMs })
 }
 
@@ -123,7 +123,7 @@ export function runRuleTriggers(state: BrokerState): void {
 
 /** A message of a source has no subscribers and is not retained, even if it has the flag RETAIN. */
 function runSourceRules(state: BrokerState, message: Message, isStored: boolean): number {
-  const { rules } = state.router.planFor(message.topic)
+  const { rules } = state.router.resolvePlan(message.topic)
   if (rules === undefined) return 0
   state.rules.matched = rules
   runMatchedRules(state, message, routeMessage, isStored)
@@ -142,15 +142,15 @@ export function routeToPeers(
   more: Pick<ForwardOrigin, 'awaitsRetained' | 'onceKey' | 'kept'> = {},
 ): number {
   let matched = 0
-  const plan = state.router.planFor(message.topic)
+  const plan = state.router.resolvePlan(message.topic)
   if (message.retain || plan.hasPeers)
     matched += forwardToPeers(state, { message, plan }, { publisher, packetId, isAgain: false, ...more })
-  if (message.retain && isOwn(state.peers, message))
+  if (message.retain && isOwnTopic(state.peers, message))
     retainForTopic(state, message, state.peers.retained.nextOrigin(state.shard.own))
   return matched
 }
 
-function isOwn(peers: PeerTable, { topic }: Message): boolean {
+function isOwnTopic(peers: PeerTable, { topic }: Message): boolean {
   return peers.ownerOf(topic.name) === undefined
 }
 

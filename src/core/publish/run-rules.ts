@@ -1,15 +1,15 @@
 // Runs rules after their message was delivered, in the same turn. So the changes of their actions are in the batch for which the
 // acknowledgement of the message waits.
 
-import { countLevels, beginsLikeFilter, parseTopicName, reasonCodes, type Topic } from '../../protocol/index.ts'
+import { countLevels, hasFilterPrefix, parseTopicName, reasonCodes, type Topic } from '../../protocol/index.ts'
 import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
-import { copyPublisherRights, Message, never, withTopic } from '../messages/message.ts'
+import { copyPublisherRights, Message, never, copyWithTopic } from '../messages/message.ts'
 import type { Refused } from '../model/packet-refusal.ts'
 import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import { enqueueForSession } from '../queues/enqueue-for-session.ts'
-import { maxStoredOf } from '../queues/persistent-queue.ts'
-import { publishPermitFor } from '../peers/peer-backpressure.ts'
+import { selectMaxStored } from '../queues/persistent-queue.ts'
+import { decidePublishPermit } from '../peers/peer-backpressure.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { EnqueueParts, Parts, PermitParts, WillParts } from '../state/parts.ts'
@@ -38,7 +38,7 @@ export function runMatchedRules(state: BrokerState, message: Message, route: Rou
   rules.depth++
   const outerResults = rules.resultsOf
   rules.resultsOf ??= isStored ? 'publisher' : 'repeatable'
-  if (rules.hook !== undefined) rules.costlySteps += rules.hook.run(matched, message, actionsIn(state, route))
+  if (rules.hook !== undefined) rules.costlySteps += rules.hook.run(matched, message, createRuleActions(state, route))
   rules.depth--
   rules.isAdmitted = outer
   rules.resultsOf = outerResults
@@ -48,16 +48,16 @@ export function runMatchedRules(state: BrokerState, message: Message, route: Rou
 export function runTriggeredRules(state: BrokerState, route: Route): void {
   const { triggers, hook } = state.rules
   const lost = triggers.takeLost()
-  if (lost !== undefined) hook?.noteLost(lost)
+  if (lost !== undefined) hook?.recordLost(lost)
   const taken = triggers.take()
   if (taken.length === 0 || hook === undefined) return
   state.rules.isAdmitted = false
-  const done = hook.runTriggers(taken, actionsIn(state, route))
+  const done = hook.runTriggers(taken, createRuleActions(state, route))
   state.rules.isAdmitted = undefined
-  if (done < taken.length) triggers.keep(taken.slice(done), state.payloads.buffers)
+  if (done < taken.length) triggers.requeue(taken.slice(done), state.payloads.buffers)
 }
 
-function actionsIn(state: BrokerState, route: Route): RuleActions {
+function createRuleActions(state: BrokerState, route: Route): RuleActions {
   return {
     depth: state.rules.depth,
     publish: (publication) => publishForRule(state, publication, route),
@@ -67,13 +67,13 @@ function actionsIn(state: BrokerState, route: Route): RuleActions {
 
 /** Publishes a message of a rule. Other rules may match it; the rule hook limits the depth of such chains. */
 function publishForRule(state: BrokerState, publication: RulePublication, route: Route): RuleActionFailure | undefined {
-  const message = messageOf(state, publication)
+  const message = createRuleMessage(state, publication)
   const { maxPacketBytes, maxTopicLevels } = state.settings
   if (message === undefined || isForBrokerOnly(message.topic.name, publication.isEvent === true)) return 'invalid-topic'
   if (countLevels(message.topic.name) > maxTopicLevels) return 'invalid-topic'
   if (message.topic.bytes.length + publication.payload.length > maxPacketBytes) return 'too-large'
   if (message.topic.isDelayed && state.settings.delaysMessages) return delayForRule(state, message)
-  const failure = failureOf(state, message)
+  const failure = findPublishFailure(state, message)
   if (failure === undefined) routeResult(state, message, route)
   return failure
 }
@@ -95,7 +95,7 @@ function isForBrokerOnly(topic: string, isEvent: boolean): boolean {
   if (topic.charCodeAt(0) !== 36) return false
   const canPublish = isEvent ? topic.startsWith('$event/') : !isEventTopic(topic)
   const isReserved = isBrokerTopic(topic) || isReservedInNamespace(topic)
-  return isReserved || isSourceTopic(topic) || !canPublish || beginsLikeFilter(topic)
+  return isReserved || isSourceTopic(topic) || !canPublish || hasFilterPrefix(topic)
 }
 
 /**
@@ -122,18 +122,18 @@ function delayForRule(
   }
   if (!state.storage.isHealthy) return 'storage-failing'
   if (findDelayedLimit(state, '') !== undefined) return 'receiver-full'
-  const inner = withTopic(message, state.topics.named(delay.topic))
+  const inner = copyWithTopic(message, state.topics.internName(delay.topic))
   copyPublisherRights(inner, message)
   delayMessage(state, inner, { dueAtMs: delay.dueAtMs, ruleDepth: state.rules.depth })
   return undefined
 }
 
-function messageOf(state: Parts<'nowMs' | 'topics'>, publication: RulePublication): Message | undefined {
+function createRuleMessage(state: Parts<'nowMs' | 'topics'>, publication: RulePublication): Message | undefined {
   const { topic, payload, qos, retain, properties } = publication
   const name = parseTopicName(topic)
   if (name === undefined) return undefined
   const expiry = properties?.messageExpiryIntervalSeconds
-  const message = new Message(state.topics.named(name), {
+  const message = new Message(state.topics.internName(name), {
     qos,
     retain,
     properties,
@@ -150,12 +150,12 @@ function messageOf(state: Parts<'nowMs' | 'topics'>, publication: RulePublicatio
   return message
 }
 
-function failureOf(state: PermitParts & Parts<'storage'>, message: Message): RuleActionFailure | undefined {
+function findPublishFailure(state: PermitParts & Parts<'storage'>, message: Message): RuleActionFailure | undefined {
   const { topic, qos, retain } = message
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storage.isHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
   if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'
-  return publishPermitFor(state, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
+  return decidePublishPermit(state, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
 const none: readonly (Message | undefined)[] = []
@@ -172,12 +172,12 @@ export function storeInActionQueue(
   further?: readonly RulePublication[],
 ): Exclude<RuleActionFailure, 'too-deep'> | undefined {
   const session = state.sessions.get(clientId)
-  const message = messageOf(state, publication)
-  const others = further === undefined ? none : further.map((each) => messageOf(state, each))
+  const message = createRuleMessage(state, publication)
+  const others = further === undefined ? none : further.map((each) => createRuleMessage(state, each))
   if (message === undefined || others.includes(undefined)) return 'invalid-topic'
   if (session?.stored === undefined) return 'no-action-queue'
   if (!state.storage.isHealthy) return 'storage-failing'
-  const isFull = session.stored.count >= maxStoredOf(state.settings, session)
+  const isFull = session.stored.count >= selectMaxStored(state.settings, session)
   const { dropsOldest = false, dropsNewest = false } = session.internal?.spool ?? {}
   const isAdmitted = state.rules.isAdmitted === true && !dropsNewest
   if (isFull && !dropsOldest && !isAdmitted) {
@@ -192,7 +192,7 @@ export function storeInActionQueue(
 
 /** Returns whether a rule for the message uses an action queue that is full. The publisher then waits. */
 export function isBlockedByActions({ sessions, router }: Parts<'router' | 'sessions'>, topic: Topic): boolean {
-  const { rules } = router.planFor(topic)
+  const { rules } = router.resolvePlan(topic)
   if (rules === undefined) return false
   const isBlocked = (clientId: string): boolean => {
     const session = sessions.get(clientId)

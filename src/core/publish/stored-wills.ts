@@ -15,20 +15,20 @@
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts, ReleaseParts, WillRecordParts } from '../state/parts.ts'
 import type { PendingWill, WillState } from '../state/will-state.ts'
-import { fromStored, toStored, type Message } from '../messages/message.ts'
-import { messageSize } from '../messages/message-size.ts'
+import { createMessageFromStored, toStored, type Message } from '../messages/message.ts'
+import { measureMessage } from '../messages/message-size.ts'
 import type { RemainingReceivers, WillRecord } from '../../records/index.ts'
 import {
-  clientIdIn,
+  toClientId,
   isDelayedName,
   isInternalName,
-  peerNameOfDelayed,
+  toDelayedPeerName,
   reserveInternalName,
 } from '../namespaces/internal-session-names.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import type { PeerPublish } from '../model/peer-messages.ts'
 import { sendRelease } from '../peers/qos2-forwarding.ts'
-import { countWill, pendingWillBytes } from '../outgoing/will-bytes.ts'
+import { countWill, measurePendingWill } from '../outgoing/will-bytes.ts'
 import { SessionWill } from '../state/sessions/session-will.ts'
 import { parseTopicName } from '../../protocol/index.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
@@ -51,7 +51,7 @@ export function createWill(
  * Returns a will that was stored before this start; undefined if its topic is damaged. A large will under the client
  * ID, of an earlier version or a higher limit, moves to a reserved name.
  */
-export function restoredWill(
+export function createRestoredWill(
   state: WillRecordParts & Parts<'settings' | 'topics'>,
   record: WillRecord,
 ): SessionWill | undefined {
@@ -61,13 +61,13 @@ export function restoredWill(
   const createdAtMs = stored.publishedAtMs
   if (record.remaining !== undefined) state.wills.remaining.set(clientId, record.remaining)
   const isLargeWill =
-    messageSize(stored.topic, stored.payload.length, stored.properties) > state.settings.maxWillBytesInMemory
+    measureMessage(stored.topic, stored.payload.length, stored.properties) > state.settings.maxWillBytesInMemory
   if (isLargeWill && isInternalName(clientId)) {
     const will = new SessionWill({ name: clientId, message: undefined, delaySeconds, createdAtMs })
     countWill(state.memory, will)
     return will
   }
-  const message = fromStored(stored, state.topics.named(topic))
+  const message = createMessageFromStored(stored, state.topics.internName(topic))
   const name = isLargeWill ? reserveInternalName(state.ids, clientId) : clientId
   const will = new SessionWill({ name, message, delaySeconds, createdAtMs })
   if (isLargeWill) {
@@ -110,7 +110,7 @@ function recordWill(
 }
 
 function isLarge(settings: CoreSettings, { topic, payloadBytes, properties }: Message): boolean {
-  return messageSize(topic.name, payloadBytes, properties) > settings.maxWillBytesInMemory
+  return measureMessage(topic.name, payloadBytes, properties) > settings.maxWillBytesInMemory
 }
 
 /**
@@ -136,8 +136,8 @@ export function storeUntilCommitted(
   renamePendingWill(state, name)
   const pending = { name, message, remaining }
   recordPendingWill(state, pending)
-  const onceKey = onceKeyOf(name, message)
-  barrier.whenComplete(() => {
+  const onceKey = createOnceKey(name, message)
+  barrier.runWhenComplete(() => {
     if (state.wills.pending.get(pending.name) !== pending) return
     deleteWill(state, pending.name)
     if (onceKey !== undefined) releaseWhenDeleted(state, onceKey)
@@ -152,9 +152,9 @@ const onlyPacketId = 1
  * Returns the name by which peers recognise a QoS 2 delayed message that this shard publishes again after a failure;
  * undefined for others.
  */
-export function onceKeyOf(name: string, { qos }: Message): PeerPublish['exactlyOnce'] {
+export function createOnceKey(name: string, { qos }: Message): PeerPublish['exactlyOnce'] {
   if (qos !== 2 || !isDelayedName(name)) return undefined
-  return { publisher: peerNameOfDelayed(name), packetId: onlyPacketId }
+  return { publisher: toDelayedPeerName(name), packetId: onlyPacketId }
 }
 
 /** Releases the key on the peers when the record is deleted. Until then, this shard may publish the message again after a failure. */
@@ -178,7 +178,7 @@ export function storePendingWill(state: WillRecordParts, clientId: string): void
 function renamePendingWill(state: WillRecordParts, clientId: string): void {
   const pending = removePendingWill(state, clientId)
   if (pending === undefined) return
-  pending.name = reserveInternalName(state.ids, clientIdIn(clientId))
+  pending.name = reserveInternalName(state.ids, toClientId(clientId))
   recordPendingWill(state, pending)
 }
 
@@ -195,13 +195,13 @@ function recordPendingWill(state: WillRecordParts, pending: PendingWill): void {
   })
   removePendingWill(state, pending.name)
   state.wills.pending.set(pending.name, pending)
-  state.memory.add('wills', pendingWillBytes(pending.message))
+  state.memory.add('wills', measurePendingWill(pending.message))
 }
 
 function removePendingWill(state: Parts<'memory' | 'wills'>, name: string): PendingWill | undefined {
   const pending = state.wills.pending.get(name)
   if (pending === undefined) return undefined
   state.wills.pending.delete(name)
-  state.memory.add('wills', -pendingWillBytes(pending.message))
+  state.memory.add('wills', -measurePendingWill(pending.message))
   return pending
 }

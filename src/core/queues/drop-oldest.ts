@@ -9,11 +9,11 @@ import type { QueuedRecord, StoredRecord } from '../../records/index.ts'
 import type { Parts, QueueParts } from '../state/parts.ts'
 import type { RequestId } from '../model/inputs.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
-import { actionOfClientId } from '../messages/internal-clients.ts'
+import { parseActionClientId } from '../messages/internal-clients.ts'
 import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { deleteDelivery, maxStoredOf, messageOfRecord, overflowOf } from './persistent-queue.ts'
-import { noteGapsBelow } from './queue-gaps.ts'
+import { deleteDelivery, selectMaxStored, createQueuedMessage, selectOverflow } from './persistent-queue.ts'
+import { recordGapsBelow } from './queue-gaps.ts'
 
 /** Maximum number of the oldest messages that are read at once. */
 const maxOldestRead = 10_000
@@ -33,10 +33,10 @@ export function dropToFreeSpace(
   session: Session,
   stored: PersistentQueue,
 ): boolean {
-  const max = maxStoredOf(state.settings, session)
-  const overflow = overflowOf(state.settings, session)
+  const max = selectMaxStored(state.settings, session)
+  const overflow = selectOverflow(state.settings, session)
   // Whether an action queue accepts a result was decided before: see `storeInActionQueue`.
-  if (overflow !== 'drop-oldest' && actionOfClientId(session.clientId) !== undefined) return true
+  if (overflow !== 'drop-oldest' && parseActionClientId(session.clientId) !== undefined) return true
   if (overflow === 'drop-newest') return false
   if (overflow === 'reject') return !isBeyondLimit(state, session)
   if (dropWaiting(state, session)) return true
@@ -53,7 +53,7 @@ export function dropToFreeSpace(
 export function isBeyondLimit({ settings, peers }: Parts<'peers' | 'settings'>, session: Session): boolean {
   const { stored } = session
   if (stored === undefined) return false
-  const max = maxStoredOf(settings, session)
+  const max = selectMaxStored(settings, session)
   const fromPeers = peers.all.length * settings.maxUnconfirmedMessages
   return stored.count >= max + Math.max(fromPeers, Math.min(max, maxFromBroker))
 }
@@ -87,9 +87,9 @@ function requestOldest(
     kind: 'load-queue',
     requestId,
     clientId: session.clientId,
-    fromSequence: Math.max(stored.diskFrom, firstUnsentSequence(stored), stored.reads.trimmedTo),
+    fromSequence: Math.max(stored.diskFrom, findFirstUnsentSequence(stored), stored.reads.trimmedTo),
     // After a limit was lowered, there may be very many.
-    limit: Math.min(maxOldestRead, Math.max(0, stored.count - maxStoredOf(state.settings, session))) + 1,
+    limit: Math.min(maxOldestRead, Math.max(0, stored.count - selectMaxStored(state.settings, session))) + 1,
     part: undefined,
     // An empty batch is never written, so nothing may wait for it.
     afterBatch: openBatch.changes.length > 0 ? openBatch.number : openBatch.number - 1,
@@ -97,7 +97,7 @@ function requestOldest(
 }
 
 /** After a restart in-flight messages have packet identifiers, and their records are not read yet. */
-function firstUnsentSequence({ packetIds, receivedIds }: PersistentQueue): number {
+function findFirstUnsentSequence({ packetIds, receivedIds }: PersistentQueue): number {
   let end = 0
   for (const sequence of packetIds?.keys() ?? []) end = Math.max(end, sequence + 1)
   for (const sequence of receivedIds?.keys() ?? []) end = Math.max(end, sequence + 1)
@@ -113,7 +113,7 @@ export function handleOldestLoaded(
   const { stored } = session
   if (stored === undefined || stored.reads.oldestRequest !== result.requestId) return
   stored.reads.oldestRequest = undefined
-  const limit = maxStoredOf(state.settings, session)
+  const limit = selectMaxStored(state.settings, session)
   let dropped = 0
   for (const record of result.records) {
     if (stored.count <= limit) return
@@ -133,9 +133,9 @@ function dropStored(
 ): void {
   stored.reads.trimmedTo = record.sequence + 1
   stored.reads.partNumber = 0
-  if (firstUnsentSequence(stored) <= stored.diskFrom) stored.diskFrom = stored.reads.trimmedTo
-  else noteGapsBelow(stored, stored.reads.trimmedTo)
-  const message = messageOfRecord(state.topics, record)
+  if (findFirstUnsentSequence(stored) <= stored.diskFrom) stored.diskFrom = stored.reads.trimmedTo
+  else recordGapsBelow(stored, stored.reads.trimmedTo)
+  const message = createQueuedMessage(state.topics, record)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group: undefined })
   delivery.sequence = record.sequence
   drop(state, session, delivery)

@@ -2,7 +2,7 @@
 
 import type { QoS } from '../../protocol/index.ts'
 import { abandonedSequence } from '../../records/index.ts'
-import { identifierForRaisedQoS } from '../messages/internal-client-options.ts'
+import { encodePublishedQoS } from '../messages/internal-client-options.ts'
 import type { Batches } from '../model/batches.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -16,21 +16,21 @@ import type { Session, PersistentQueue, SessionDelivery } from '../state/session
 import type { SharedGroup } from '../topics/index.ts'
 import { dropToFreeSpace } from './drop-oldest.ts'
 import {
-  fits,
+  fitsMaximumPacket,
   fitsAtMostOnce,
   sendAllAfterCommit,
   sendPublish,
   sendPublishWithExtra,
-  sendsOf,
+  selectSendList,
 } from '../outgoing/send-to-client.ts'
-import { holdDelivery, releaseDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
+import { allocateDelivery, releaseDelivery, countWaitingBytes } from '../outgoing/held-bytes.ts'
 import { countDelivery, isDeferred } from '../outgoing/deliveries-rate.ts'
 import {
   deleteDelivery,
   deleteRecord,
   commitWithoutDelay,
   storeDelivery,
-  maxStoredOf,
+  selectMaxStored,
   putRecord,
 } from './persistent-queue.ts'
 
@@ -56,11 +56,11 @@ export function enqueueForSession(
 }
 
 /** Returns the delivery of a message for a bridge whose QoS is raised. The subscription identifier tells the bridge the published QoS. */
-export function raisedDelivery(
+export function createUpgradedDelivery(
   message: Message,
   { raisesTo, retain }: { readonly raisesTo: QoS; readonly retain: boolean },
 ): Parameters<typeof enqueueForSession>[3] {
-  return { qos: raisesTo, retain, subscriptionIdentifiers: identifierForRaisedQoS(message.qos), group: undefined }
+  return { qos: raisesTo, retain, subscriptionIdentifiers: encodePublishedQoS(message.qos), group: undefined }
 }
 
 /** Sends a QoS 0 message now, or drops it. */
@@ -83,7 +83,7 @@ function sendAtMostOnce(
     return state.counts.countDrop(session, message, 'too-large')
   state.counts.publishesSent++
   session.counts.sent++
-  const list = sendsOf(state, connection)
+  const list = selectSendList(state, connection)
   const head = publishHead(0, { retain: how.retain, dup: false }, 0)
   if (how.subscriptionIdentifiers === undefined && connection.isPlain) {
     sendPublish(list, connection, message, head)
@@ -122,7 +122,7 @@ function recordNotConnected(
 export function enqueue(state: EnqueueParts, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
   if (stored !== undefined) {
-    const isFull = stored.count >= maxStoredOf(state.settings, session)
+    const isFull = stored.count >= selectMaxStored(state.settings, session)
     if (isFull && !dropToFreeSpace(state, session, stored))
       return state.counts.countDrop(session, message, 'storage-full')
     storeDelivery(state, session, stored, delivery, message)
@@ -164,23 +164,24 @@ function enqueueWaiting(
   // Messages for a disconnected client, and messages beyond the limit in memory, are on disk only.
   const { tailInMemory } = stored.reads
   const waiting = session.outgoing.pendingCount + (tailInMemory === undefined ? 0 : tailInMemory.length)
-  const isFull = waiting >= maxInMemory(state.settings, session, message) || !fitsInMemory(state, session, message)
+  const isFull =
+    waiting >= computeMaxInMemory(state.settings, session, message) || !fitsInMemory(state, session, message)
   if ((!isNextInMemory && tailInMemory === undefined) || isFull) {
     forgetBehind(state.memory, session, stored)
     return commitWithoutDelay(state.batches, session, delivery)
   }
   copyOut(message, state.payloads.buffers)
-  holdDelivery(state.memory, session, delivery, message)
+  allocateDelivery(state.memory, session, delivery, message)
   if (tailInMemory !== undefined) return void tailInMemory.push(delivery)
   stored.diskFrom = delivery.sequence + 1
-  session.outgoing.queue().push(delivery)
+  session.outgoing.ensureQueue().push(delivery)
 }
 
 /**
  * Returns the maximum number of waiting messages in memory. It is larger for internal clients, because they send faster than messages are
  * read from disk.
  */
-function maxInMemory(settings: CoreSettings, { internal }: Session, message: Message): number {
+function computeMaxInMemory(settings: CoreSettings, { internal }: Session, message: Message): number {
   const { maxQueuedMessages } = settings
   if (internal?.ackLatency === undefined || message.frameEnd - message.frameStart > smallFrameBytes)
     return maxQueuedMessages
@@ -189,7 +190,7 @@ function maxInMemory(settings: CoreSettings, { internal }: Session, message: Mes
 
 /** Returns whether mqtt.max_mqueue_bytes allows one more message in memory. One message is always allowed, whatever its size. */
 function fitsInMemory({ settings, memory }: Parts<'memory' | 'settings'>, session: Session, message: Message): boolean {
-  const bytes = waitingBytes(session)
+  const bytes = countWaitingBytes(session)
   return bytes <= 0 || bytes + (message.frameEnd - message.frameStart) <= settings.maxQueuedBytes * memory.queuesShare
 }
 
@@ -208,14 +209,14 @@ function enqueueInMemory(
 ): void {
   // A clean session without a client has ended: its last subscriptions are being removed.
   if (session.connection === undefined) return
-  const queue = session.outgoing.queue()
+  const queue = session.outgoing.ensureQueue()
   while (queue.length >= state.settings.maxQueuedMessages || !fitsInMemory(state, session, message)) {
     if (state.settings.queueFullPolicy === 'drop-newest') return state.counts.countDrop(session, message, 'queue-full')
     if (!dropOldestWaiting(state, session, 'queue-full')) break
   }
   state.counts.publishesLeftWaiting++
   copyOut(message, state.payloads.buffers)
-  holdDelivery(state.memory, session, delivery, message)
+  allocateDelivery(state.memory, session, delivery, message)
   queue.push(delivery)
 }
 
@@ -244,13 +245,17 @@ export function sendFirst(
   // A message that may have been sent before must be sent again, because the client may know its packet identifier.
   const canExpire = when === 'after-waiting' && !delivery.wasSent
   const isExpired = canExpire && message.expiresAtMs <= state.nowMs
-  const refusal = isExpired ? 'expired' : fits(state, connection, message, delivery) ? undefined : 'too-large'
+  const refusal = isExpired
+    ? 'expired'
+    : fitsMaximumPacket(state, connection, message, delivery)
+      ? undefined
+      : 'too-large'
   if (refusal !== undefined) return abandon(state, session, delivery, { message, reason: refusal })
   copyOut(message, state.payloads.buffers)
-  holdDelivery(state.memory, session, delivery, message)
+  allocateDelivery(state.memory, session, delivery, message)
   const { outgoing } = session
-  if (delivery.packetId === 0) outgoing.window().add(delivery)
-  else outgoing.window().noteSent(delivery)
+  if (delivery.packetId === 0) outgoing.ensureWindow().add(delivery)
+  else outgoing.ensureWindow().recordSent(delivery)
   delivery.stage = 'sent'
   delivery.sentAtMs = state.nowMs
   state.counts.publishesSent++
@@ -278,7 +283,7 @@ export function abandon(
 export function removeDelivery(state: QueueParts, session: Session, delivery: SessionDelivery): void {
   const { packetId, qos } = delivery
   if (packetId !== 0 && qos === 2) abandonSent(state.batches, session, delivery)
-  else if (packetId !== 0) session.outgoing.window().remove(delivery)
+  else if (packetId !== 0) session.outgoing.ensureWindow().remove(delivery)
   deleteDelivery(state, session, delivery)
 }
 
@@ -288,7 +293,7 @@ export function removeDelivery(state: QueueParts, session: Session, delivery: Se
  */
 function abandonSent(batches: Batches, session: Session, delivery: SessionDelivery): void {
   const { packetId } = delivery
-  session.outgoing.window().abandon(delivery)
+  session.outgoing.ensureWindow().abandon(delivery)
   if (delivery.sequence === 0) return
   putRecord(batches, {
     kind: 'outgoing',
@@ -302,7 +307,7 @@ function abandonSent(batches: Batches, session: Session, delivery: SessionDelive
 /** Ends a delivery whose record is lost. It frees its place in the in-flight window; at QoS 2, its packet identifier stays in use. */
 export function abandonLost(batches: Batches, session: Session, delivery: SessionDelivery): void {
   if (delivery.qos === 2) abandonSent(batches, session, delivery)
-  else session.outgoing.window().remove(delivery)
+  else session.outgoing.ensureWindow().remove(delivery)
   if (session.stored?.packetIds?.delete(delivery.sequence) !== true) return
   deleteRecord(batches, { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence })
 }
@@ -332,7 +337,8 @@ export function transmit(
   // redelivery it is already stored, and must not follow the client's later acknowledgements [MQTT-4.3.3-1].
   const isStored = delivery.wasSent && delivery.sentWithBatch <= state.batches.committed
   // Later packets wait as well. Otherwise QoS 0 and 1 messages would overtake QoS 2 messages of the same topic.
-  const list = mustBeStored && !isStored ? sendAllAfterCommit(state.batches, connection) : sendsOf(state, connection)
+  const list =
+    mustBeStored && !isStored ? sendAllAfterCommit(state.batches, connection) : selectSendList(state, connection)
   delivery.sentWithBatch = list === state.outputs.sends ? 0 : state.batches.openBatch.number
   delivery.wasSent = true
   if (delivery.subscriptionIdentifiers === undefined && connection.isPlain) {
@@ -358,7 +364,7 @@ export function scheduleRetry(state: Parts<'deadlines' | 'nowMs' | 'settings'>, 
 }
 
 /** Returns the QoS with which a message is delivered to a subscription. */
-export function effectiveQoS(settings: CoreSettings, published: QoS, granted: QoS): QoS {
+export function computeEffectiveQoS(settings: CoreSettings, published: QoS, granted: QoS): QoS {
   if (settings.upgradeQoS) return granted
   return published < granted ? published : granted
 }

@@ -7,7 +7,7 @@ import type { CoreSettings } from '../model/settings.ts'
 import type { Parts, QueueParts } from '../state/parts.ts'
 import type { Batches } from '../model/batches.ts'
 import { isInternalClient } from '../messages/internal-clients.ts'
-import { fromStored, toStored, type Message } from '../messages/message.ts'
+import { createMessageFromStored, toStored, type Message } from '../messages/message.ts'
 import { maxAckDelayMs, type AckLatency } from '../state/sessions/ack-latency.ts'
 import { releaseDelivery } from '../outgoing/held-bytes.ts'
 import { announceFull, announceSpace } from '../peers/full-session-notice.ts'
@@ -25,13 +25,13 @@ export function deleteRecord(batches: Batches, key: Extract<StoredChange, { chan
 }
 
 /** Undefined if the record is damaged; it is then deleted without a report. */
-export function messageOfRecord(
+export function createQueuedMessage(
   topics: TopicTable,
   { message: stored, payloadId = 0 }: QueuedRecord,
 ): Message | undefined {
   const name = typeof stored === 'number' ? undefined : parseTopicName(stored.topic)
   if (typeof stored === 'number' || name === undefined) return undefined
-  const message = fromStored(stored, topics.named(name))
+  const message = createMessageFromStored(stored, topics.internName(name))
   message.payloadId = payloadId
   return message
 }
@@ -49,7 +49,7 @@ export function storeDelivery(
   delivery.putIndex = state.batches.openBatch.changes.length
   stored.count++
   if (delivery.group !== undefined) stored.canHoldShared = true
-  noteCount(state, session, stored)
+  recordCount(state, session, stored)
   if (message.payloadId !== 0) state.payloads.refcounts.add(message.payloadId, 1)
   const record: QueuedRecord = {
     kind: 'queued',
@@ -67,7 +67,7 @@ export function storeDelivery(
 }
 
 /** Returns the maximum number of stored messages. */
-export function maxStoredOf(settings: CoreSettings, { internal }: Session): number {
+export function selectMaxStored(settings: CoreSettings, { internal }: Session): number {
   return internal?.spool?.maxMessages ?? settings.maxStoredMessages
 }
 
@@ -76,12 +76,12 @@ const nearlyFullPart = 0.8
 const relievedPart = 0.75
 
 /** Called when the queue has one more message, and when a queue was restored or its limit changed. */
-export function noteCount(
+export function recordCount(
   state: Parts<'peers' | 'rules' | 'sessions' | 'settings'>,
   session: Session,
   stored: PersistentQueue,
 ): void {
-  const max = maxStoredOf(state.settings, session)
+  const max = selectMaxStored(state.settings, session)
   if (stored.count < max * nearlyFullPart) return
   // Internal clients have alarms of their own. After a restart, their queues are restored before they have named their limits.
   if (session.internal === undefined && !isInternalClient(session.clientId)) state.sessions.nearlyFull.add(session)
@@ -89,7 +89,10 @@ export function noteCount(
 }
 
 /** Returns what happens to messages for a full queue. */
-export function overflowOf(settings: CoreSettings, { internal }: Session): 'drop-oldest' | 'drop-newest' | 'reject' {
+export function selectOverflow(
+  settings: CoreSettings,
+  { internal }: Session,
+): 'drop-oldest' | 'drop-newest' | 'reject' {
   if (internal === undefined) return settings.storedMessagesOverflow === 'drop-oldest' ? 'drop-oldest' : 'reject'
   if (internal.spool?.dropsOldest === true) return 'drop-oldest'
   return internal.spool?.dropsNewest === true ? 'drop-newest' : 'reject'
@@ -103,13 +106,13 @@ export function recountQueues(state: Parts<'peers' | 'rules' | 'sessions' | 'set
     state.sessions.nearlyFull.delete(session)
     if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
     if (stored.isFullAnnounced) announceSpace(state.peers, session, stored, Infinity)
-    noteCount(state, session, stored)
+    recordCount(state, session, stored)
   }
 }
 
 /** Marks the queue as full: publishers are refused, unless its policy is to drop messages. */
 export function markFull(state: Parts<'peers' | 'rules' | 'sessions' | 'settings'>, session: Session): void {
-  if (overflowOf(state.settings, session) !== 'reject') return
+  if (selectOverflow(state.settings, session) !== 'reject') return
   state.sessions.full.add(session)
   // The client may wait for another full queue. Its acknowledgements must be read, so it does not wait any more.
   if (session.connection?.isPaused === true) state.rules.hasActionCapacity = true
@@ -119,7 +122,7 @@ export function markFull(state: Parts<'peers' | 'rules' | 'sessions' | 'settings
 /** Stores the payload of a message for several persistent sessions once; each queued record refers to it. */
 export function storePayload(state: Parts<'batches' | 'payloads'>, message: Message): void {
   message.payloadId = state.payloads.nextId()
-  const reservation = state.payloads.reservation()
+  const reservation = state.payloads.takeReservation()
   if (reservation !== undefined) putRecord(state.batches, reservation)
   putRecord(state.batches, { kind: 'payload', id: message.payloadId, message: toStored(message) })
 }
@@ -149,16 +152,16 @@ export function deleteDelivery(state: QueueParts, session: Session, delivery: Se
   }
   stored.count--
   const { nearlyFull, full } = state.sessions
-  if (nearlyFull.size > 0 && stored.count < maxStoredOf(state.settings, session) * relievedPart)
+  if (nearlyFull.size > 0 && stored.count < selectMaxStored(state.settings, session) * relievedPart)
     nearlyFull.delete(session)
-  if (full.size > 0 && stored.count < maxStoredOf(state.settings, session) && full.delete(session))
+  if (full.size > 0 && stored.count < selectMaxStored(state.settings, session) && full.delete(session))
     state.rules.hasActionCapacity = true
-  if (stored.isFullAnnounced) announceSpace(state.peers, session, stored, maxStoredOf(state.settings, session))
+  if (stored.isFullAnnounced) announceSpace(state.peers, session, stored, selectMaxStored(state.settings, session))
   const payloadId = delivery.message?.payloadId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)
   if (payloadId !== 0) releasePayload(state, payloadId)
   if (stored.deletedSinceRecord < headRecordInterval) return
-  if (isDeferred) state.batches.deferWrite({ change: 'put', record: recordOf(session, stored) })
+  if (isDeferred) state.batches.deferWrite({ change: 'put', record: toSessionRecord(session, stored) })
   else recordSession(state.batches, session, stored)
 }
 
@@ -182,11 +185,11 @@ export function releasePayload(state: Parts<'batches' | 'payloads'>, payloadId: 
 export function recordSession(batches: Batches, session: Session, stored: PersistentQueue): void {
   // An earlier record of the session may be a deferred write.
   if (session.internal?.ackLatency !== undefined) batches.includeDeferredWrites()
-  putRecord(batches, recordOf(session, stored))
+  putRecord(batches, toSessionRecord(session, stored))
 }
 
-export function recordOf(session: Session, stored: PersistentQueue): SessionRecord {
-  stored.head = lowestSequence(session, stored)
+export function toSessionRecord(session: Session, stored: PersistentQueue): SessionRecord {
+  stored.head = findLowestSequence(session, stored)
   stored.deletedSinceRecord = 0
   return {
     kind: 'session',
@@ -200,32 +203,32 @@ export function recordOf(session: Session, stored: PersistentQueue): SessionReco
     expirySeconds: session.expirySeconds,
     disconnectedAtMs: session.connection === undefined ? session.disconnectedAtMs : undefined,
     queueHead: session.restored?.isRecovered === true ? 0 : stored.head,
-    sentBelow: sentBelow(session, stored),
+    sentBelow: computeSentBelow(session, stored),
     receiveMaximum: session.outgoing.windowLimit,
   }
 }
 
-function lowestSequence(session: Session, stored: PersistentQueue): number {
+function findLowestSequence(session: Session, stored: PersistentQueue): number {
   let lowest = stored.diskFrom
   const waiting = session.outgoing.pending?.peek()
   if (waiting !== undefined) lowest = Math.min(lowest, waiting.sequence)
   // A delivery after PUBREC has no queued record, so its sequence number does not matter here.
-  for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
+  for (const delivery of session.outgoing.inflight?.listInSendOrder() ?? []) {
     const isPastRecord = delivery.stage === 'received' && delivery.message === undefined
     if (delivery.sequence !== 0 && !isPastRecord) lowest = Math.min(lowest, delivery.sequence)
   }
   return lowest
 }
 
-function sentBelow(session: Session, stored: PersistentQueue): number {
+function computeSentBelow(session: Session, stored: PersistentQueue): number {
   let below = stored.sentBelow
-  for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
+  for (const delivery of session.outgoing.inflight?.listInSendOrder() ?? []) {
     if (delivery.wasSent) below = Math.max(below, delivery.sequence + 1)
   }
   return below
 }
 
 /** Undefined: the session does not expire. */
-export function expiryMs(session: Session): number | undefined {
+export function toExpiryMs(session: Session): number | undefined {
   return session.expirySeconds === neverExpires ? undefined : session.expirySeconds * 1_000
 }

@@ -24,7 +24,7 @@ export function mustReadAgain(
   stored: PersistentQueue,
   part: LoadedPart,
 ): boolean {
-  const lacks = firstLacking(stored, part)
+  const lacks = findFirstLacking(stored, part)
   const { reads } = stored
   if (!reads.isReadAgain) {
     // The part number stays: a smaller part could end before the gap and would look as if nothing were missing.
@@ -33,7 +33,7 @@ export function mustReadAgain(
   }
   reads.isReadAgain = false
   reads.partNumber = 0
-  if (lacks !== undefined) noteGapsBelow(stored, lacks.end)
+  if (lacks !== undefined) recordGapsBelow(stored, lacks.end)
   else
     outputs.events.push({
       event: 'queue-records-skipped',
@@ -44,12 +44,12 @@ export function mustReadAgain(
 }
 
 /** Records below `sequence` may be deleted although earlier ones exist. */
-export function noteGapsBelow({ reads }: PersistentQueue, sequence: number): void {
+export function recordGapsBelow({ reads }: PersistentQueue, sequence: number): void {
   reads.gapsBelow = Math.max(reads.gapsBelow, sequence)
 }
 
 /** Returns the first gap of a part that the session does not know of; `end` is the sequence number after the gap. */
-function firstLacking(stored: PersistentQueue, { records, isEnd, upTo }: LoadedPart): { end: number } | undefined {
+function findFirstLacking(stored: PersistentQueue, { records, isEnd, upTo }: LoadedPart): { end: number } | undefined {
   // Messages in memory are not taken from the part.
   const last = Math.min(upTo, stored.reads.tailInMemory?.[0]?.sequence ?? Infinity)
   let next = stored.diskFrom

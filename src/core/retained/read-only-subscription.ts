@@ -21,7 +21,7 @@ export const readOnlySubscription: NonNullable<SubscribePacket['properties']> = 
 export const readOnlyEnd: NonNullable<UnsubscribePacket['properties']> = { userProperties: [mark] }
 
 /** Returns the options of the subscription that this SUBSCRIBE does not replace; undefined: it is an ordinary one. */
-export function keptSubscription(
+export function findKeptSubscription(
   { listener }: Connection,
   { properties }: SubscribePacket,
   { subscriptions }: Session,
@@ -33,7 +33,7 @@ export function keptSubscription(
 }
 
 /** Returns whether this UNSUBSCRIBE leaves the subscription. */
-export function isLeft(
+export function isUnsubscribeIgnored(
   { listener }: Connection,
   { properties }: UnsubscribePacket,
   { subscriptions }: Session,

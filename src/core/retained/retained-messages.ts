@@ -13,9 +13,9 @@ import {
   type RetainedOrigin,
   type Message,
 } from '../messages/message.ts'
-import { messageSize } from '../messages/message-size.ts'
+import { measureMessage } from '../messages/message-size.ts'
 import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
-import { namespaceOfTopic } from '../namespaces/namespaced-names.ts'
+import { parseTopicNamespace } from '../namespaces/namespaced-names.ts'
 import { SmallRetained, StoredRetained, type RetainedMessage } from '../messages/retained-message.ts'
 import { forgetPayload } from './retained-reads.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
@@ -75,7 +75,7 @@ function isFull({ settings, shard, retained }: Parts<'retained' | 'settings' | '
 
 /** Shards that store messages of one namespace at the same moment may each exceed the limit by one. */
 function isWithinNamespaceQuota(retained: RetainedState, quotas: NamespaceQuotas, topic: TopicName): boolean {
-  const namespace = namespaceOfTopic(topic)
+  const namespace = parseTopicNamespace(topic)
   return namespace === undefined || quotas.allowsRetained(namespace) || retained.tree.get(topic) !== undefined
 }
 
@@ -83,7 +83,7 @@ function isWithinNamespaceQuota(retained: RetainedState, quotas: NamespaceQuotas
 export function clearRetained(state: Parts<'memory' | 'namespaces' | 'retained'>, topic: TopicName): boolean {
   const message = state.retained.tree.delete(topic)
   if (message === undefined) return false
-  state.memory.add('retained', -heldBytesOf(message))
+  state.memory.add('retained', -measureRetainedMemory(message))
   if (message instanceof StoredRetained) forgetPayload(state.retained, message)
   if (isBrokerTopic(topic)) state.retained.ofBroker--
   if (state.namespaces.quotas !== undefined) countRetained(state.namespaces.quotas, topic, -1)
@@ -91,7 +91,7 @@ export function clearRetained(state: Parts<'memory' | 'namespaces' | 'retained'>
 }
 
 function countRetained(quotas: NamespaceQuotas, topic: TopicName, change: 1 | -1): void {
-  const namespace = namespaceOfTopic(topic)
+  const namespace = parseTopicNamespace(topic)
   if (namespace !== undefined) quotas.countRetained(namespace, change)
 }
 
@@ -110,7 +110,7 @@ export function putRetained(
   message: Message,
   batch: number,
 ): void {
-  const size = messageSize(message.topic.name, message.payloadBytes, message.properties)
+  const size = measureMessage(message.topic.name, message.payloadBytes, message.properties)
   const isLarge = size > state.settings.maxRetainedBytesInMemory && !isBrokerTopic(message.topic.name)
   const retained = isLarge
     ? new StoredRetained(message)
@@ -121,7 +121,7 @@ export function putRetained(
   const replaced = state.retained.tree.set(retained)
   const isNew = replaced === undefined
   // Most messages replace one of the same size, which changes nothing.
-  const heldBytes = heldBytesOf(retained) - (replaced === undefined ? 0 : heldBytesOf(replaced))
+  const heldBytes = measureRetainedMemory(retained) - (replaced === undefined ? 0 : measureRetainedMemory(replaced))
   if (heldBytes !== 0) state.memory.add('retained', heldBytes)
   if (replaced instanceof StoredRetained) forgetPayload(state.retained, replaced)
   if (isNew && isBrokerTopic(message.topic.name)) state.retained.ofBroker++
@@ -130,11 +130,11 @@ export function putRetained(
   else state.deadlines.set('retained-expiry', message.topic.name, message.expiresAtMs)
 }
 
-function heldBytesOf(message: RetainedMessage): number {
+function measureRetainedMemory(message: RetainedMessage): number {
   const { topicName } = message
   if (message instanceof StoredRetained) return smallRetainedObjectBytes + topicName.length
   const objectBytes = message instanceof SmallRetained ? smallRetainedObjectBytes : retainedObjectBytes
-  return objectBytes + messageSize(topicName, message.payloadBytes, message.properties)
+  return objectBytes + measureMessage(topicName, message.payloadBytes, message.properties)
 }
 
 export function expireRetained(

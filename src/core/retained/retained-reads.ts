@@ -4,10 +4,10 @@
 import { failedAssertion } from '../../protocol/index.ts'
 import type { Parts } from '../state/parts.ts'
 import type { RetainedReader, RetainedState } from '../state/retained-state.ts'
-import { fromStored, type Message } from '../messages/message.ts'
+import { createMessageFromStored, type Message } from '../messages/message.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import { Session } from '../state/sessions/session.ts'
-import { StoredRetained, wholeMessage, type RetainedMessage } from '../messages/retained-message.ts'
+import { StoredRetained, toMessage, type RetainedMessage } from '../messages/retained-message.ts'
 
 /**
  * Maximum bytes that one reader requests in advance, except for a single larger message. One message at a time would
@@ -17,8 +17,11 @@ const maxAheadBytes = 256 * 1_024
 const maxAheadMessages = 64
 
 /** Returns the message, `stale` if it was replaced or deleted, or `waits` if it must be read first. */
-export function payloadOf({ tree, payloads }: RetainedState, found: RetainedMessage): Message | 'stale' | 'waits' {
-  if (!(found instanceof StoredRetained)) return wholeMessage(found)
+export function resolveRetainedMessage(
+  { tree, payloads }: RetainedState,
+  found: RetainedMessage,
+): Message | 'stale' | 'waits' {
+  if (!(found instanceof StoredRetained)) return toMessage(found)
   // Replaced or deleted meanwhile: a new message is delivered separately.
   if (tree.get(found.topicName) !== found) return 'stale'
   const message = payloads.get(found)
@@ -38,10 +41,10 @@ export function readAhead(
   let bytes = 0
   for (let index = first; index < found.length && index - first < maxAheadMessages; index++) {
     const one = found[index]
-    if (!(one instanceof StoredRetained) || payloadOf(state.retained, one) !== 'waits') continue
+    if (!(one instanceof StoredRetained) || resolveRetainedMessage(state.retained, one) !== 'waits') continue
     if (bytes > 0 && bytes + one.size > maxAheadBytes) break
     bytes += one.size
-    const wanted = state.retained.payloads.want(one, reader)
+    const wanted = state.retained.payloads.addReader(one, reader)
     if (wanted === 'full') return index > first
     if (wanted === 'not-requested') requestPayload(state, one)
   }
@@ -63,8 +66,8 @@ export function handleRetainedRead(
   // Memory is never behind the disk: what is read for the current message is this message.
   if (isPresent && stored !== undefined && stored.payload.length !== of.payloadBytes)
     throw failedAssertion(`the retained message of ${of.topicName} on disk is another one`)
-  const message = stored === undefined ? undefined : fromStored(stored, of.topic)
-  wake(retained, retained.payloads.noteRead(of, message))
+  const message = stored === undefined ? undefined : createMessageFromStored(stored, of.topic)
+  wake(retained, retained.payloads.recordRead(of, message))
   wakeNextReader(retained)
 }
 
@@ -76,7 +79,7 @@ export function forgetPayload(retained: RetainedState, of: StoredRetained): void
 
 /** The reader needs nothing for now. */
 export function stopReading(retained: RetainedState, reader: RetainedReader): void {
-  retained.payloads.leave(reader)
+  retained.payloads.removeReader(reader)
   wakeNextReader(retained)
 }
 

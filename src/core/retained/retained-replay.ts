@@ -2,30 +2,30 @@
 // fast as the client receives them. With several shards, each stores the retained messages of its topics; they are
 // requested in the same way (retained-from-peers.ts).
 
-import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import { removeFilterPrefix, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import { isInternalClient } from '../messages/internal-clients.ts'
 import type { RetainedState } from '../state/retained-state.ts'
 import type { EnqueueParts, Parts } from '../state/parts.ts'
-import { topicBelow } from '../namespaces/mountpoint.ts'
+import { removeMountpoint } from '../namespaces/mountpoint.ts'
 import { canReceive, isHiddenBelowMountpoint } from '../state/sessions/can-receive.ts'
 import { type RetainedReplay, RetainedReplayQueue } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { StoredRetained, type RetainedMessage } from '../messages/retained-message.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
-import { waitingBytes } from '../outgoing/held-bytes.ts'
+import { countWaitingBytes } from '../outgoing/held-bytes.ts'
 import { sendPingresp } from '../outgoing/send-to-client.ts'
 import { isDeferred } from '../outgoing/deliveries-rate.ts'
-import { enqueueForSession, raisedDelivery } from '../queues/enqueue-for-session.ts'
-import { effectiveQoS } from '../queues/enqueue-for-session.ts'
+import { enqueueForSession, createUpgradedDelivery } from '../queues/enqueue-for-session.ts'
+import { computeEffectiveQoS } from '../queues/enqueue-for-session.ts'
 import {
   requestMoreRetained,
   cancelRetainedRequest,
   arrivesLive,
   endRetainedWait,
   hasMarks,
-  sourcesOf,
+  createRetainedSources,
 } from '../peers/retained-from-peers.ts'
-import { payloadOf, readAhead, releasePayload, stopReading, wakeNextReader } from './retained-reads.ts'
+import { resolveRetainedMessage, readAhead, releasePayload, stopReading, wakeNextReader } from './retained-reads.ts'
 
 /** Maximum memory of large retained messages that one client has not acknowledged. */
 const maxUnacknowledgedBytes = 8 * 1_024 * 1_024
@@ -52,7 +52,7 @@ export function startRetainedReplay(
   cancelReplays(state, session, filter)
   session.retainedReplays ??= new RetainedReplayQueue()
   const { options } = how
-  for (const source of sourcesOf(state, session, filter))
+  for (const source of createRetainedSources(state, session, filter))
     session.retainedReplays.add({ filter, options, source, found: [], isAtEnd: false })
   state.retained.replaying.add(session)
 }
@@ -165,14 +165,14 @@ function deliverRetained(
   found: RetainedMessage,
 ): 'done' | 'is-read' | 'must-wait' {
   if (!isForSession(state, session, scan, found)) return 'done'
-  const qos = effectiveQoS(state.settings, found.qos, scan.options.qos)
+  const qos = computeEffectiveQoS(state.settings, found.qos, scan.options.qos)
   const { raisesTo } = scan.options
   if (found instanceof StoredRetained && !hasMemoryForLarge(session, found, Math.max(qos, raisesTo))) return 'must-wait'
-  const message = payloadOf(state.retained, found)
+  const message = resolveRetainedMessage(state.retained, found)
   if (message === 'waits') return 'is-read'
   if (message === 'stale') return 'done'
   if (qos < raisesTo) {
-    enqueueForSession(state, session, message, raisedDelivery(message, { raisesTo, retain: true }))
+    enqueueForSession(state, session, message, createUpgradedDelivery(message, { raisesTo, retain: true }))
     return 'done'
   }
   enqueueForSession(state, session, message, {
@@ -201,7 +201,7 @@ function isForSession(
 }
 
 function isHidden(session: Session, scan: RetainedReplay, message: RetainedMessage): boolean {
-  return isHiddenBelowMountpoint(session, message.topic, bareFilter(scan.filter).search(/[+#]/))
+  return isHiddenBelowMountpoint(session, message.topic, removeFilterPrefix(scan.filter).search(/[+#]/))
 }
 
 function isOfBridge({ clientId, connection }: Session): boolean {
@@ -216,7 +216,7 @@ function canDeliverRetained(state: Parts<'access' | 'topics'>, session: Session,
   // Published by the broker, by the API, or by a client whose rights cannot be looked up any more.
   if (message.publisher === '' || message.isByOwnRight) return true
   const publisher = { clientId: message.publisher, username: message.publisherUsername }
-  return permissions.canRetain(publisher, topicBelow(state.topics, message.publisherMountpoint, message.topic))
+  return permissions.canRetain(publisher, removeMountpoint(state.topics, message.publisherMountpoint, message.topic))
 }
 
 /** Returns whether the queue has space for a retained message. They use at most half of it, so that live messages have space. */
@@ -226,7 +226,9 @@ function hasQueueCapacity(state: Parts<'memory' | 'settings'>, session: Session)
   if (!connection.isPlain && isDeferred(session)) return false
   const { maxQueuedBytes, maxQueuedMessages } = state.settings
   if (session.onDiskCount > 0 || session.outgoing.pendingCount * 2 >= maxQueuedMessages) return false
-  return session.outgoing.pendingCount === 0 || waitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare
+  return (
+    session.outgoing.pendingCount === 0 || countWaitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare
+  )
 }
 
 /** Returns whether a large message may be read into memory. A client that does not acknowledge must not have all of them in memory. */

@@ -21,11 +21,11 @@ import {
   sendFirst,
   transmit,
 } from '../queues/enqueue-for-session.ts'
-import { holdDelivery, waitingBytes } from '../outgoing/held-bytes.ts'
+import { allocateDelivery, countWaitingBytes } from '../outgoing/held-bytes.ts'
 import { restoreReceived } from '../bridge/bridge-replay.ts'
-import { groupOf, reassignToPeer, reassignToMember } from '../shared/reassign-shared.ts'
-import { fits, sendAck } from '../outgoing/send-to-client.ts'
-import { deleteDelivery, messageOfRecord } from '../queues/persistent-queue.ts'
+import { findSharedGroup, reassignToPeer, reassignToMember } from '../shared/reassign-shared.ts'
+import { fitsMaximumPacket, sendAck } from '../outgoing/send-to-client.ts'
+import { deleteDelivery, createQueuedMessage } from '../queues/persistent-queue.ts'
 import { mustReadAgain } from '../queues/queue-gaps.ts'
 
 /**
@@ -111,8 +111,8 @@ function postponeResends({ outgoing }: Session): void {
   outgoing.postponed = undefined
   if (outgoing.inflightCount <= outgoing.windowLimit) return
   const sent = outgoing
-    .window()
-    .inSendOrder()
+    .ensureWindow()
+    .listInSendOrder()
     .filter((delivery) => delivery.stage === 'sent')
   const released = outgoing.inflightCount - sent.length
   const held = sent.slice(Math.max(0, outgoing.windowLimit - released))
@@ -127,8 +127,8 @@ function postponeResends({ outgoing }: Session): void {
  * acknowledged.
  */
 export function resend(state: RedeliverParts, session: Session, connection: Connection, sentBeforeMs: number): void {
-  const held = new Set(session.outgoing.postponed?.all())
-  for (const delivery of session.outgoing.inflight?.inSendOrder() ?? []) {
+  const held = new Set(session.outgoing.postponed?.listItems())
+  for (const delivery of session.outgoing.inflight?.listInSendOrder() ?? []) {
     if (held.has(delivery)) continue
     // Packets that wait for a commit are not late. If they were sent again, they would follow the client's PUBREC.
     const isLate = delivery.sentAtMs <= sentBeforeMs && delivery.sentWithBatch <= state.batches.committed
@@ -146,7 +146,7 @@ function resendOne(state: RedeliverParts, session: Session, connection: Connecti
     sendAck(state, connection, { type: 'pubrel', packetId: delivery.packetId, waits: false })
   } else if (delivery.message !== undefined && !dropDenied(state, session, delivery)) {
     const { message } = delivery
-    if (fits(state, connection, message, delivery)) transmit(state, session, connection, delivery, message)
+    if (fitsMaximumPacket(state, connection, message, delivery)) transmit(state, session, connection, delivery, message)
     // [MQTT5-3.1.2-25] The client reconnected with a smaller Maximum Packet Size.
     else abandon(state, session, delivery, { message, reason: 'too-large' })
   }
@@ -161,9 +161,9 @@ function requestQueueLoad(
   const space = state.settings.maxQueuedMessages - session.outgoing.pendingCount
   if (space * 2 < state.settings.maxQueuedMessages) return
   const maxWaitingBytes = state.settings.maxQueuedBytes * state.memory.queuesShare
-  if (session.outgoing.pendingCount > 0 && waitingBytes(session) * 2 > maxWaitingBytes) return
+  if (session.outgoing.pendingCount > 0 && countWaitingBytes(session) * 2 > maxWaitingBytes) return
   const limit = Math.min(space, maxInPart, partGrowth * (stored.reads.partNumber + 1))
-  const { upTo, afterBatch } = readableUpTo(state.batches, stored, limit)
+  const { upTo, afterBatch } = computeReadablePart(state.batches, stored, limit)
   const requestId = state.requests.add({ for: 'queue', session, upTo })
   stored.reads.request = requestId
   // A queue that drops the oldest message reads it from disk, so no other message may be in memory at the same time.
@@ -184,7 +184,11 @@ function requestQueueLoad(
  * Returns the end of the part to read, and the batch for which the read waits. If enough of a long queue is durable, only the durable part
  * is read. Otherwise the read waits until the whole queue is durable.
  */
-function readableUpTo(batches: Batches, stored: PersistentQueue, wanted: number): { upTo: number; afterBatch: number } {
+function computeReadablePart(
+  batches: Batches,
+  stored: PersistentQueue,
+  wanted: number,
+): { upTo: number; afterBatch: number } {
   const { nextSequence, reads } = stored
   const { mark } = reads
   const newest = batches.lastOpenNumber
@@ -254,7 +258,7 @@ function appendTail(session: Session, stored: PersistentQueue): void {
   if (tailInMemory === undefined || stored.diskFrom < next) return
   stored.reads.tailInMemory = undefined
   stored.diskFrom = stored.nextSequence
-  for (const delivery of tailInMemory) session.outgoing.queue().push(delivery)
+  for (const delivery of tailInMemory) session.outgoing.ensureQueue().push(delivery)
 }
 
 function restoreDelivery(
@@ -264,14 +268,14 @@ function restoreDelivery(
   record: QueuedRecord,
 ): void {
   stored.diskFrom = record.sequence + 1
-  const message = messageOfRecord(state.topics, record)
+  const message = createQueuedMessage(state.topics, record)
   if (message === undefined) return
   if (restoreReceived(state, session, stored, { record, message })) return
-  const group = sharedGroupOf(state, session, record, message)
+  const group = findGroupOfRecord(state, session, record, message)
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group })
   delivery.sequence = record.sequence
   const packetId = stored.packetIds?.get(record.sequence)
-  holdDelivery(state.memory, session, delivery, message)
+  allocateDelivery(state.memory, session, delivery, message)
   if (packetId !== undefined) replaceReserved(session, delivery, packetId)
   else if (record.qos === 1) delivery.wasSent = record.sequence < stored.sentBelow
   if (message.expiresAtMs <= state.nowMs && !delivery.wasSent) {
@@ -279,20 +283,20 @@ function restoreDelivery(
     deleteDelivery(state, session, delivery)
     return
   }
-  session.outgoing.queue().push(delivery)
+  session.outgoing.ensureQueue().push(delivery)
 }
 
 /**
  * Returns the shared group of a message that is read from disk. Older records do not contain it. Then, if the client may not receive the
  * message, and only one subscription matches its topic and is shared, the message is of that group and goes to another member.
  */
-function sharedGroupOf(
+function findGroupOfRecord(
   state: Parts<'access' | 'router' | 'topics'>,
   session: Session,
   { sharedFilter }: QueuedRecord,
   { topic }: Message,
 ): SharedGroup<Session> | undefined {
-  if (sharedFilter !== undefined) return groupOf(state.router, sharedFilter)
+  if (sharedFilter !== undefined) return findSharedGroup(state.router, sharedFilter)
   if (canReceive(state, session, topic)) return undefined
   const matching = [...(session.subscriptions?.keys() ?? [])].filter((filter) => {
     const shared = splitSharedFilter(filter)
@@ -300,13 +304,13 @@ function sharedGroupOf(
   })
   const [only] = matching
   const shared = only === undefined || matching.length > 1 ? undefined : splitSharedFilter(only)
-  return shared === undefined ? undefined : state.router.group(shared.group, shared.filter)
+  return shared === undefined ? undefined : state.router.findGroup(shared.group, shared.filter)
 }
 
 /** Replaces the entry that reserved its packet identifier since the restart. */
 function replaceReserved(session: Session, delivery: SessionDelivery, packetId: PacketId): void {
-  const reserved = session.outgoing.window().get(packetId)
-  if (reserved !== undefined) session.outgoing.window().remove(reserved)
-  session.outgoing.window().addWithId(delivery, packetId)
+  const reserved = session.outgoing.ensureWindow().get(packetId)
+  if (reserved !== undefined) session.outgoing.ensureWindow().remove(reserved)
+  session.outgoing.ensureWindow().addWithId(delivery, packetId)
   delivery.wasSent = true
 }

@@ -6,7 +6,7 @@ import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Batches } from '../model/batches.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import {
-  newPersistentQueue,
+  createPersistentQueue,
   type Session,
   type PersistentQueue,
   type SessionDelivery,
@@ -20,8 +20,8 @@ import { updatePresence } from '../peers/update-interest.ts'
 import { reassignToPeer, reassignToMember } from '../shared/reassign-shared.ts'
 import { dropWill, publishWill } from './publish-will.ts'
 import { cancelReplays } from '../retained/retained-replay.ts'
-import { expiryMs, deleteDelivery, recordSession } from '../queues/persistent-queue.ts'
-import { noteGapsBelow } from '../queues/queue-gaps.ts'
+import { toExpiryMs, deleteDelivery, recordSession } from '../queues/persistent-queue.ts'
+import { recordGapsBelow } from '../queues/queue-gaps.ts'
 import { storePendingWill, recordDueTime } from '../publish/stored-wills.ts'
 
 /** The client of the session disconnected: the session ends at once, or when it expires. */
@@ -37,20 +37,20 @@ export function detachSession(state: BrokerState, session: Session, how: { publi
   // before.
   if (!state.isShuttingDown) reassignSharedDeliveries(state, session)
   moveQueueToDisk(state.memory, session)
-  const expiry = expiryMs(session)
+  const expiry = toExpiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, state.nowMs + expiry)
   if (session.stored !== undefined) recordSession(state.batches, session, session.stored)
 }
 
 /** [MQTT5-3.1.2.11.2] Returns whether the session is expired, although the tick that ends it may not have come yet. */
 export function hasExpired(nowMs: number, session: Session): boolean {
-  const expiry = expiryMs(session)
+  const expiry = toExpiryMs(session)
   return expiry !== undefined && session.connection === undefined && nowMs >= session.disconnectedAtMs + expiry
 }
 
 /** Makes the session persistent. */
 export function startStoring(batches: Batches, session: Session): PersistentQueue {
-  session.stored ??= newPersistentQueue()
+  session.stored ??= createPersistentQueue()
   recordSession(batches, session, session.stored)
   return session.stored
 }
@@ -68,7 +68,7 @@ export function moveQueueToDisk(memory: MemoryAccount, session: Session): void {
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return
   // Some messages in between were reassigned to another member or have expired.
-  if (stored.diskFrom - first.sequence > pending.length) noteGapsBelow(stored, stored.diskFrom)
+  if (stored.diskFrom - first.sequence > pending.length) recordGapsBelow(stored, stored.diskFrom)
   stored.diskFrom = first.sequence
   for (const delivery of pending.takeAll()) {
     releaseInFlightMemory(memory, session, delivery)
@@ -87,7 +87,7 @@ export function endSession(state: BrokerState, session: Session): void {
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
   if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
   state.sessions.nearlyFull.delete(session)
-  const moving = sharedDeliveries(session)
+  const moving = listSharedDeliveries(session)
   removeSubscriptions(state, session)
   for (const delivery of moving) if (!reassignToMember(state, session, delivery)) reassignToPeer(state, delivery, true)
   deleteDeliveries(state, session)
@@ -116,18 +116,18 @@ function releaseReferences(session: Session): void {
 
 /** Deletes all messages that the session has not acknowledged completely, with their payloads. */
 function deleteDeliveries(state: QueueParts, session: Session): void {
-  const held = [...(session.outgoing.inflight?.inSendOrder() ?? []), ...(session.outgoing.pending?.takeAll() ?? [])]
+  const held = [...(session.outgoing.inflight?.listInSendOrder() ?? []), ...(session.outgoing.pending?.takeAll() ?? [])]
   for (const delivery of held) deleteDelivery(state, session, delivery)
   if (session.stored !== undefined) forgetBehind(state.memory, session, session.stored)
 }
 
 /** [MQTT5-4.8.2-5] Returns unacknowledged messages of shared subscriptions, in order. */
-function sharedDeliveries(session: Session): SessionDelivery[] {
-  const inFlight = (session.outgoing.inflight?.inSendOrder() ?? []).filter((delivery) => delivery.qos === 1)
-  return [...inFlight, ...waiting(session)].filter((delivery) => delivery.group !== undefined)
+function listSharedDeliveries(session: Session): SessionDelivery[] {
+  const inFlight = (session.outgoing.inflight?.listInSendOrder() ?? []).filter((delivery) => delivery.qos === 1)
+  return [...inFlight, ...listWaitingDeliveries(session)].filter((delivery) => delivery.group !== undefined)
 }
 
-function waiting(session: Session): SessionDelivery[] {
+function listWaitingDeliveries(session: Session): SessionDelivery[] {
   const all = session.outgoing.pending?.takeAll() ?? []
   for (const delivery of all) session.outgoing.pending?.push(delivery)
   return all
@@ -135,7 +135,7 @@ function waiting(session: Session): SessionDelivery[] {
 
 /** The client disconnected: QoS 1 messages of shared subscriptions go to a connected member, if there is one. */
 function reassignSharedDeliveries(state: RedeliverParts, session: Session): void {
-  const all = sharedDeliveries(session)
+  const all = listSharedDeliveries(session)
   const reassigned = new Set(all.filter((delivery) => reassignDelivery(state, session, delivery)))
   const staying = all.filter((delivery) => !reassigned.has(delivery))
   copyToPeers(state, session, staying)
@@ -174,7 +174,7 @@ function copyToPeers(
     // QoS 2 messages stay: the copy would be a duplicate if the client reconnects before the peer has responded.
     if (delivery.qos === 2 || hasOpenMember(state, delivery, session)) continue
     const forwarded = reassignToPeer(state, delivery, false)
-    forwarded?.whenComplete(() => {
+    forwarded?.runWhenComplete(() => {
       // If the client was connected meanwhile it may have received the message as well, which QoS 1 allows.
       const isReassigned = forwarded.refusal === undefined && session.absence === absence
       if (isReassigned) completeReassignment(state, session, delivery)

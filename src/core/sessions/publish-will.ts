@@ -8,7 +8,7 @@
 // next start.
 
 import { parseTopicName, reasonCodes, type Topic, type TopicTable } from '../../protocol/index.ts'
-import { hasEndedToken, type Identity, plainIdentity } from '../messages/identity.ts'
+import { hasEndedToken, type Identity, createIdentity } from '../messages/identity.ts'
 import { tokenEndsBefore } from '../publish/refuse-publish.ts'
 import { isInternalClient } from '../messages/internal-clients.ts'
 import { isEventTopic, isReservedInNamespace, isReservedInside } from '../messages/reserved-roots.ts'
@@ -18,22 +18,22 @@ import type { DrainParts, Parts, RedeliverParts, WillParts } from '../state/part
 import type { SessionWill } from '../state/sessions/session-will.ts'
 import type { Refused } from '../model/packet-refusal.ts'
 import type { DueWill } from '../state/will-state.ts'
-import { fromStored, Message, copyPublisherRights, withTopic } from '../messages/message.ts'
-import { mountedTopic, topicBelow } from '../namespaces/mountpoint.ts'
+import { createMessageFromStored, Message, copyPublisherRights, copyWithTopic } from '../messages/message.ts'
+import { addMountpoint, removeMountpoint } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import type { RemainingReceivers, StoredMessage } from '../../records/index.ts'
-import { withDoneHere } from '../peers/remaining-receivers.ts'
-import { clientIdIn, delayedPublisher, isDelayedName } from '../namespaces/internal-session-names.ts'
+import { markDoneHere } from '../peers/remaining-receivers.ts'
+import { toClientId, toDelayedPublisher, isDelayedName } from '../namespaces/internal-session-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from '../delivery/forward-to-peers.ts'
-import { keptUnder } from '../publish/keep-result.ts'
+import { createKeptResult } from '../publish/keep-result.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { delayMessage, findDelayedLimit, takeDelayed } from '../publish/delay-message.ts'
 import { resolvePublication, type ResolvedTopic, rewritePublication } from '../publish/resolve-publication.ts'
 import { routeMessage, routePartial, routeRemaining } from '../publish/route-message.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { releaseWill } from '../outgoing/will-bytes.ts'
-import { deleteWill, onceKeyOf, storeUntilCommitted } from '../publish/stored-wills.ts'
+import { deleteWill, createOnceKey, storeUntilCommitted } from '../publish/stored-wills.ts'
 
 /** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Deletes the will without publishing it. */
 export function dropWill(state: Parts<'batches' | 'memory' | 'wills'>, session: Session): void {
@@ -60,7 +60,7 @@ export function publishDelayedWill(state: BrokerState, key: string, will: Sessio
   const { name, message } = will
   state.wills.delayedWills.delete(key)
   releaseWill(state.memory, will)
-  publishNext(state, { clientId: clientIdIn(name), name, message, session: undefined })
+  publishNext(state, { clientId: toClientId(name), name, message, session: undefined })
 }
 
 /** Messages of one publisher are published in the order of their times; its CONNECT does not wait for them. */
@@ -70,7 +70,7 @@ export function publishDelayed(state: BrokerState, id: string): void {
   const { will, publisher } = delayed
   const session = state.sessions.get(publisher)
   publishNext(state, {
-    clientId: delayedPublisher(publisher),
+    clientId: toDelayedPublisher(publisher),
     name: will.name,
     message: will.message,
     session,
@@ -114,7 +114,7 @@ function loadNext(state: Parts<'outputs' | 'requests' | 'wills'>): void {
 
 /** Batches up to `number` are durable: wills in them need no memory any more, and further wills may be read. */
 export function continueWillLoads(state: Parts<'outputs' | 'requests' | 'wills'>, number: number): void {
-  state.wills.loads.noteCommitted(number)
+  state.wills.loads.recordCommitted(number)
   loadNext(state)
 }
 
@@ -123,11 +123,11 @@ export function handleWillLoaded(state: BrokerState, will: DueWill, stored: Stor
   const isDropped = !state.wills.loads.isFirst(will)
   const topic = stored === undefined ? undefined : parseTopicName(stored.topic)
   if (!isDropped && stored !== undefined && topic !== undefined)
-    publishLoaded(state, will, fromStored(stored, state.topics.named(topic)))
+    publishLoaded(state, will, createMessageFromStored(stored, state.topics.internName(topic)))
   else deleteWill(state, will.name)
   let next = state.wills.loads.end(will)
   for (; next?.message !== undefined; next = state.wills.loads.end(next)) publishLoaded(state, next, next.message)
-  state.wills.loads.noteRead(state.batches.openBatch.number)
+  state.wills.loads.recordRead(state.batches.openBatch.number)
   loadNext(state)
 }
 
@@ -145,11 +145,11 @@ function forwardWillAgain(
   name: string,
   message: Message,
 ): void {
-  const clientTopic = topicBelow(state.topics, message.publisherMountpoint, message.topic)
+  const clientTopic = removeMountpoint(state.topics, message.publisherMountpoint, message.topic)
   if (!isStillAllowed(state, message, undefined, { clientTopic, target: message.topic }))
     return state.counts.countDrop(undefined, message, 'not-allowed')
-  const plan = state.router.planFor(message.topic)
-  const onceKey = onceKeyOf(name, message)
+  const plan = state.router.resolvePlan(message.topic)
+  const onceKey = createOnceKey(name, message)
   forwardToPeers(state, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false, onceKey })
   storeUntilCommitted(state, name, message)
 }
@@ -160,12 +160,12 @@ function publishRemaining(
   { name, remaining }: { name: string; remaining: RemainingReceivers },
   message: Message,
 ): void {
-  const clientTopic = topicBelow(state.topics, message.publisherMountpoint, message.topic)
+  const clientTopic = removeMountpoint(state.topics, message.publisherMountpoint, message.topic)
   if (!isStillAllowed(state, message, undefined, { clientTopic, target: message.topic }))
     return state.counts.countDrop(undefined, message, 'not-allowed')
-  const onceKey = onceKeyOf(name, message)
+  const onceKey = createOnceKey(name, message)
   routeRemaining(state, message, { publisher: undefined, packetId: 0, onceKey, remaining })
-  storeUntilCommitted(state, name, message, withDoneHere(remaining, state.shard))
+  storeUntilCommitted(state, name, message, markDoneHere(remaining, state.shard))
 }
 
 interface PublishedWill {
@@ -198,28 +198,28 @@ function publishWillMessage(
     return state.counts.countRefusal(message.publisher, isDelayed ? 'DELAYED' : 'WILL', message.topic.name, notAllowed)
   }
   const { target, delay } = resolved
-  const renamed = target === message.topic ? message : withOtherTopic(message, target)
-  const timed = isDelayed ? renamed : withExpiryFrom(renamed, state.nowMs)
+  const renamed = target === message.topic ? message : copyToTopic(message, target)
+  const timed = isDelayed ? renamed : copyWithExpiryFrom(renamed, state.nowMs)
   if (delay !== undefined) return delayWill(state, timed, delay.dueAtMs, session?.identity)
   // [MQTT5-3.8.3-3] The will is the client's own message: with No Local it is not queued for the client.
-  const onceKey = onceKeyOf(name, timed)
+  const onceKey = createOnceKey(name, timed)
   state.rules.depth = ruleDepth
   if (timed.qos > 0) state.rules.resultsOf = 'stored-message'
   if (remaining !== undefined) routePartial(state, timed, { publisher: session, packetId: 0, onceKey, remaining })
   // A will is not sent after the commit: messages of its client, which may have reconnected, must not come before it.
-  else if (isDelayed && timed.qos > 0) routeMessage(state, timed, session, 0, onceKey, keptUnder(name, onceKey))
+  else if (isDelayed && timed.qos > 0) routeMessage(state, timed, session, 0, onceKey, createKeptResult(name, onceKey))
   else routeMessage(state, timed, session, 0, onceKey)
   state.rules.resultsOf = undefined
   state.rules.depth = 0
-  storeUntilCommitted(state, name, timed, remaining && withDoneHere(remaining, state.shard))
+  storeUntilCommitted(state, name, timed, remaining && markDoneHere(remaining, state.shard))
 }
 
-/** Resolves the topic of a will, which is stored before it is rewritten: see `storedWillTopic`. */
+/** Resolves the topic of a will, which is stored before it is rewritten: see `resolveStoredWillTopic`. */
 function resolveWill(
   state: Parts<'matchRegex' | 'nowMs' | 'settings' | 'topics'>,
   { topic, publisher, publisherUsername, publisherMountpoint: mountpoint }: Message,
 ): ResolvedTopic | undefined {
-  const sent = sentTopic(state.topics, topic, mountpoint)
+  const sent = toSentTopic(state.topics, topic, mountpoint)
   const { name: clientId } = splitNamespacedName(publisher)
   const client = { clientId, username: publisherUsername, mountpoint, isInternal: isInternalClient(publisher) }
   const resolved = sent === undefined ? undefined : resolvePublication(state, sent, client)
@@ -227,12 +227,12 @@ function resolveWill(
 }
 
 /** Returns the topic as the client sent it. */
-function sentTopic(topics: TopicTable, topic: Topic, mountpoint: string): Topic | undefined {
+function toSentTopic(topics: TopicTable, topic: Topic, mountpoint: string): Topic | undefined {
   const [delay = ''] = /^\$delayed\/\d+\//.exec(topic.name) ?? []
   const rest = topic.name.slice(delay.length)
-  if (mountpoint === '' || !rest.startsWith(mountpoint)) return topicBelow(topics, mountpoint, topic)
+  if (mountpoint === '' || !rest.startsWith(mountpoint)) return removeMountpoint(topics, mountpoint, topic)
   const name = parseTopicName(delay + rest.slice(mountpoint.length))
-  return name === undefined ? undefined : topics.named(name)
+  return name === undefined ? undefined : topics.internName(name)
 }
 
 /** Resolves the topic of a message that was delayed. Messages of bridges, rules and the API are not rewritten. */
@@ -240,19 +240,19 @@ function resolveDelayed(
   state: Parts<'matchRegex' | 'settings' | 'topics'>,
   { topic, publisher, publisherUsername, publisherMountpoint: mountpoint, isByOwnRight }: Message,
 ): ResolvedTopic | undefined {
-  const clientTopic = topicBelow(state.topics, mountpoint, topic)
+  const clientTopic = removeMountpoint(state.topics, mountpoint, topic)
   if (mountpoint !== '' && isReservedInside(clientTopic.name)) return undefined
   if (isByOwnRight || publisher === '' || isInternalClient(publisher))
     return { clientTopic, target: topic, delay: undefined }
   const client = { clientId: splitNamespacedName(publisher).name, username: publisherUsername }
   const renamed = rewritePublication(state, clientTopic, client)
   if (renamed === undefined) return undefined
-  const target = renamed === clientTopic ? topic : mountedTopic(state.topics, mountpoint, renamed)
+  const target = renamed === clientTopic ? topic : addMountpoint(state.topics, mountpoint, renamed)
   return target === undefined ? undefined : { clientTopic, target, delay: undefined }
 }
 
-function withOtherTopic(message: Message, topic: Topic): Message {
-  const copy = withTopic(message, topic)
+function copyToTopic(message: Message, topic: Topic): Message {
+  const copy = copyWithTopic(message, topic)
   copyPublisherRights(copy, message)
   return copy
 }
@@ -295,7 +295,7 @@ function isStillAllowed(
   if (isBrokerTopic(name) || isSourceTopic(name) || isEventTopic(name) || isReservedInNamespace(name)) return false
   if (session?.identity.isSuperuser !== true && isReservedTopic(state, name, message.publisher)) return false
   // A ban applies to what is published in the name of the client as well.
-  if (!permissions.canStay(session?.identity ?? publisherIdentity(message))) return false
+  if (!permissions.canStay(session?.identity ?? createPublisherIdentity(message))) return false
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
   if (session === undefined || session.restored?.identityIsFromDisk === true) {
     if (message.isByOwnRight) return true
@@ -306,12 +306,12 @@ function isStillAllowed(
 }
 
 /** Returns what is known of the client of a record: not its address. */
-function publisherIdentity({ publisher, publisherUsername }: Message): Identity {
-  return plainIdentity(publisher, publisherUsername, '')
+function createPublisherIdentity({ publisher, publisherUsername }: Message): Identity {
+  return createIdentity(publisher, publisherUsername, '')
 }
 
 /** [MQTT5-3.1.3.2.4] The expiry interval of a will starts when it is published. */
-function withExpiryFrom(will: Message, nowMs: number): Message {
+function copyWithExpiryFrom(will: Message, nowMs: number): Message {
   const expiry = will.properties?.messageExpiryIntervalSeconds
   if (expiry === undefined) return will
   const message = new Message(will.topic, {

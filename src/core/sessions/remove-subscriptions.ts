@@ -8,7 +8,7 @@ import type { Parts } from '../state/parts.ts'
 import type { EndingSession } from '../state/subscription-state.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { releaseExclusive } from '../peers/exclusive-subscriptions.ts'
-import { updateInterest, presenceOf } from '../peers/update-interest.ts'
+import { updateInterest, toPresence } from '../peers/update-interest.ts'
 
 /** The subscriptions of larger sessions are removed in slices. */
 const maxAtOnce = 1_000
@@ -23,7 +23,7 @@ export function removeSubscriptions(
   const { subscriptions } = session
   if (subscriptions === undefined) return
   // They are not deleted from the map one by one, because the map would be rebuilt several times.
-  const leaving = { session, rest: subscriptions.entries(), presence: presenceOf(session) }
+  const leaving = { session, rest: subscriptions.entries(), presence: toPresence(session) }
   if (subscriptions.size > 0) state.subscriptions.counts.subscribers--
   session.subscriptions = undefined
   if (subscriptions.size <= maxAtOnce) return void takeOut(state, leaving, Infinity)

@@ -18,7 +18,7 @@ export function setIdentity(
   const isOther =
     session.restored?.identityIsFromDisk === true ||
     session.mountpoint !== connection.mountpoint ||
-    !isSame(session.identity, identity)
+    !isSameIdentity(session.identity, identity)
   session.identity = identity
   if (session.restored !== undefined) session.restored.identityIsFromDisk = false
   session.mountpoint = connection.mountpoint
@@ -28,7 +28,7 @@ export function setIdentity(
   if (isOther && !state.access.permissions.allowsEverything) forgetItsPlans(state.router, session)
 }
 
-function isSame(one: Identity, other: Identity): boolean {
+function isSameIdentity(one: Identity, other: Identity): boolean {
   return (
     one === other ||
     (one.username === other.username &&

@@ -18,8 +18,14 @@ import { Delivery } from '../state/sessions/delivery.ts'
 import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
-import { groupOf, reassignToPeer, reassignToMember } from './reassign-shared.ts'
-import { messageOfRecord, putRecord, recordOf, releasePayload, deleteRecord } from '../queues/persistent-queue.ts'
+import { findSharedGroup, reassignToPeer, reassignToMember } from './reassign-shared.ts'
+import {
+  createQueuedMessage,
+  putRecord,
+  toSessionRecord,
+  releasePayload,
+  deleteRecord,
+} from '../queues/persistent-queue.ts'
 
 const maxInPart = 128
 
@@ -49,8 +55,8 @@ export function storeForMembers(
   const expired = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }
   // The will is already published. If it is pending, it is stored again under another key.
   deleteRecord(state.batches, { kind: 'will', clientId: name })
-  putRecord(state.batches, { ...recordOf(session, stored), ...expired })
-  add(state, { name, from: stored.diskFrom, afterBatch: state.batches.lastOpenNumber })
+  putRecord(state.batches, { ...toSessionRecord(session, stored), ...expired })
+  addQueue(state, { name, from: stored.diskFrom, afterBatch: state.batches.lastOpenNumber })
   return true
 }
 
@@ -59,19 +65,19 @@ export function restoreEndedSessionQueue(
   state: Parts<'deadlines' | 'nowMs' | 'shared'>,
   { clientId, queueHead }: SessionRecord,
 ): void {
-  add(state, { name: clientId, from: queueHead, afterBatch: 0 })
+  addQueue(state, { name: clientId, from: queueHead, afterBatch: 0 })
 }
 
-function add(
+function addQueue(
   state: Parts<'deadlines' | 'nowMs' | 'shared'>,
   from: Pick<EndedSessionQueue, 'name' | 'from' | 'afterBatch'>,
 ): void {
   const queue = { ...from, partsRead: 0, notBeforeMs: 0, fullQueuesSinceMs: undefined, isBeingRead: false }
   state.shared.endedSessionQueues.set(queue.name, queue)
-  pause(state, queue, 0)
+  pauseQueue(state, queue, 0)
 }
 
-function pause(state: Parts<'deadlines' | 'nowMs'>, queue: EndedSessionQueue, ms: number): void {
+function pauseQueue(state: Parts<'deadlines' | 'nowMs'>, queue: EndedSessionQueue, ms: number): void {
   queue.notBeforeMs = state.nowMs + ms
   state.deadlines.set('ended-session-queue', queue.name, queue.notBeforeMs)
 }
@@ -110,17 +116,17 @@ export function handleEndedSessionQueueRead(
     if (barrier === undefined) continue
     isOnPeer = true
     committed.expect()
-    barrier.whenComplete(() => committed.arrive())
+    barrier.runWhenComplete(() => committed.arrive())
   }
   queue.partsRead++
   if (result.isEnd) {
     state.shared.endedSessionQueues.delete(queue.name)
     state.batches.openBatch.changes.push({ change: 'delete-session', clientId: queue.name })
   }
-  committed.whenComplete(() => {
+  committed.runWhenComplete(() => {
     queue.isBeingRead = false
     queue.afterBatch = state.batches.lastOpenNumber
-    if (isOnPeer && !result.isEnd) pause(state, queue, peerPauseMs)
+    if (isOnPeer && !result.isEnd) pauseQueue(state, queue, peerPauseMs)
     continueEndedSessionQueues(state)
   })
   committed.arrive()
@@ -136,7 +142,7 @@ function hasMemberWithLongQueue(
   const hasLongQueue = ({ connection, stored, outgoing }: Session): boolean =>
     connection !== undefined && stored === undefined && outgoing.pendingCount * 2 > state.settings.maxQueuedMessages
   for (const filter of filters) {
-    const group = filter === undefined ? undefined : groupOf(state.router, filter)
+    const group = filter === undefined ? undefined : findSharedGroup(state.router, filter)
     for (const { subscriber } of group?.members() ?? []) {
       if (!hasLongQueue(subscriber)) continue
       queue.fullQueuesSinceMs ??= state.nowMs
@@ -156,7 +162,7 @@ function waitForMembers(
   queue.partsRead = 0
   state.shared.endedSessionQueues.delete(queue.name)
   state.shared.endedSessionQueues.set(queue.name, queue)
-  pause(state, queue, fullQueuePauseMs)
+  pauseQueue(state, queue, fullQueuePauseMs)
   continueEndedSessionQueues(state)
 }
 
@@ -169,8 +175,8 @@ function reassignToOthers(
   queue: EndedSessionQueue,
   record: QueuedRecord,
 ): CommitBarrier | undefined {
-  const message = messageOfRecord(state.topics, record)
-  const group = record.sharedFilter === undefined ? undefined : groupOf(state.router, record.sharedFilter)
+  const message = createQueuedMessage(state.topics, record)
+  const group = record.sharedFilter === undefined ? undefined : findSharedGroup(state.router, record.sharedFilter)
   if (message === undefined || group === undefined) return undefined
   if (message.expiresAtMs <= state.nowMs) {
     state.counts.countDrop(undefined, message, 'expired')

@@ -14,10 +14,10 @@ import { chooseOtherShard, forwardShared } from '../delivery/forward-shared.ts'
 import { deliverToGroup } from '../delivery/deliver-locally.ts'
 
 /** Returns an empty group if this shard has no member left: other shards may have some. */
-export function groupOf(router: BrokerRouter, sharedFilter: string): SharedGroup<Session> | undefined {
+export function findSharedGroup(router: BrokerRouter, sharedFilter: string): SharedGroup<Session> | undefined {
   const shared = splitSharedFilter(sharedFilter as TopicFilter)
   if (shared === undefined) return undefined
-  return router.group(shared.group, shared.filter) ?? new SharedGroup(shared.group, shared.filter)
+  return router.findGroup(shared.group, shared.filter) ?? new SharedGroup(shared.group, shared.filter)
 }
 
 /** Returns true if another member on this shard has the message now. `session` is the previous member, undefined if it has ended. */
@@ -28,7 +28,7 @@ export function reassignToMember(
 ): boolean {
   if (delivery.group === undefined || delivery.message === undefined) return false
   releaseOldPayload(state.payloads, delivery.message)
-  if (delivery.wasSent && session !== undefined) state.shared.redelivery.noteSent(delivery.message, session)
+  if (delivery.wasSent && session !== undefined) state.shared.redelivery.recordSent(delivery.message, session)
   return deliverToGroup(state, delivery.group, delivery.message, session)
 }
 
@@ -57,7 +57,7 @@ export function reassignToPeer(
     delivery.sequence === 0
       ? forwardShared(state, to, { message, filter, tried: [], isAwaited: true })
       : storeHandoff(state, to, { message, filter })
-  barrier?.whenComplete(() => countIfLost(state.counts, message, barrier))
+  barrier?.runWhenComplete(() => countIfLost(state.counts, message, barrier))
   return barrier
 }
 

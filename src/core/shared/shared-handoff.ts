@@ -28,12 +28,12 @@ function continueHandoff(state: RedeliverParts & Parts<'shard'>, handoff: Shared
     state.counts.countDrop(undefined, handoff.message, 'session-ended')
     return deleteRecord(state.batches, { kind: 'handoff', ...handoff.key })
   }
-  const to = state.peers.peer(target === own ? (own + 1) % count : target)
+  const to = state.peers.requirePeer(target === own ? (own + 1) % count : target)
   sendHandoff(state, to, { ...handoff, isCommitted: true })
 }
 
 function isDeliveredHere(state: DeliverParts, { message, filter }: SharedHandoff): boolean {
   const shared = splitSharedFilter(filter)
-  const group = shared === undefined ? undefined : state.router.group(shared.group, shared.filter)
+  const group = shared === undefined ? undefined : state.router.findGroup(shared.group, shared.filter)
   return group !== undefined && deliverToGroup(state, group, message, undefined)
 }

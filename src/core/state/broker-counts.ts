@@ -41,7 +41,7 @@ export class BrokerCounters implements BrokerCounts {
   publishesLeftWaiting = 0
   deferredDeliveries = 0
   subscriptionsRefusedByRate = 0
-  readonly dropped = newDropCounts()
+  readonly dropped = createDropCounts()
   droppedForNewer = 0
   readonly refused = Object.fromEntries(refusalCauses.map((cause) => [cause, 0])) as Record<RefusalCause, number>
   readonly #clock: { readonly nowMs: number }
@@ -63,7 +63,7 @@ export class BrokerCounters implements BrokerCounts {
   /** `session`: for which the message was; undefined: for none in particular. */
   countDrop(session: Session | undefined, message: Message, reason: DropReason): void {
     this.dropped[reason]++
-    if (session !== undefined) countDropOf(session, reason)
+    if (session !== undefined) countSessionDrop(session, reason)
     const { wanted } = this.#triggers
     if (wanted['delivery-dropped'] || wanted['message-dropped']) this.#recordDrop(session, message, reason)
     const { nowMs } = this.#clock
@@ -106,7 +106,7 @@ export class BrokerCounters implements BrokerCounts {
   }
 }
 
-function countDropOf(session: Session, reason: DropReason): void {
+function countSessionDrop(session: Session, reason: DropReason): void {
   session.counts.dropped++
   if (!isInternalClient(session.clientId)) return
   session.internal ??= newInternalSession()
@@ -114,7 +114,7 @@ function countDropOf(session: Session, reason: DropReason): void {
   session.internal.drops.set(reason, (session.internal.drops.get(reason) ?? 0) + 1)
 }
 
-function newDropCounts(): Record<DropReason, number> {
+function createDropCounts(): Record<DropReason, number> {
   return {
     'queue-full': 0,
     'memory-full': 0,

@@ -49,7 +49,7 @@ export interface BrokerOptions {
    * Returns the known number of retained messages of other shards, which count for `maxRetainedMessages`. Undefined:
    * the number is not known, and each shard has its part of the limit.
    */
-  readonly retainedOnPeers?: (() => number) | undefined
+  readonly countRetainedOnPeers?: (() => number) | undefined
   /** The name with which bridges of this broker mark messages; undefined: it is not announced. */
   readonly brokerName?: string | undefined
   /** Undefined: the core creates an account of its own. */
@@ -136,7 +136,7 @@ export class BrokerState {
       ({ number }) => number < own,
     )
     this.subscriptions = new SubscriptionState(this.memory)
-    this.retained = new RetainedState(this.memory, options.retainedOnPeers)
+    this.retained = new RetainedState(this.memory, options.countRetainedOnPeers)
     this.bridges = { brokerName: options.brokerName, clientFilters: undefined }
     this.peers = new PeerTable(shard)
     this.payloads = new StoredPayloads(shard)

@@ -7,7 +7,7 @@
 // Not counted: filters that start with `$` (topics of the broker and of namespaces), and subscriptions of bridges, of this and
 // of other brokers. Otherwise two brokers would keep each other's subscriptions forever.
 
-import { bareFilter, type QoS, type TopicFilter } from '../../protocol/index.ts'
+import { removeFilterPrefix, type QoS, type TopicFilter } from '../../protocol/index.ts'
 import { isInternalClient } from '../messages/internal-clients.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
@@ -58,7 +58,7 @@ export class ClientFilters {
   }
 
   /** A subscription was added, changed or removed; `undefined` on the side where there is none. */
-  note(
+  recordChange(
     { clientId, place }: Pick<Subscriber, 'clientId' | 'place'>,
     filter: TopicFilter,
     change: { readonly before: SubscriptionOptions | undefined; readonly after: SubscriptionOptions | undefined },
@@ -70,7 +70,8 @@ export class ClientFilters {
 
   /** The session ends and is still at its index. */
   forget(session: Subscriber): void {
-    for (const [filter, before] of session.subscriptions ?? []) this.note(session, filter, { before, after: undefined })
+    for (const [filter, before] of session.subscriptions ?? [])
+      this.recordChange(session, filter, { before, after: undefined })
   }
 
   /** Counts a slice of the existing subscriptions. */
@@ -83,7 +84,7 @@ export class ClientFilters {
       const found = subscribers.at(place)
       for (const [filter, after] of found?.subscriptions ?? []) {
         left--
-        if (found !== undefined) this.note(found, filter, { before: undefined, after })
+        if (found !== undefined) this.recordChange(found, filter, { before: undefined, after })
       }
     }
   }
@@ -92,7 +93,7 @@ export class ClientFilters {
   take(): FilterChange[] {
     const changes: FilterChange[] = []
     for (const filter of this.#changed) {
-      const qos = highest(this.#holders.get(filter))
+      const qos = findHighestQoS(this.#holders.get(filter))
       const reported = this.#reported.get(filter)
       if (qos === undefined) this.#unreported.delete(filter)
       if (qos === reported) continue
@@ -104,7 +105,7 @@ export class ClientFilters {
     this.#changed.clear()
     for (const filter of this.#unreported) {
       if (this.#reported.size >= this.#maxFilters) break
-      const qos = highest(this.#holders.get(filter))
+      const qos = findHighestQoS(this.#holders.get(filter))
       this.#unreported.delete(filter)
       if (qos === undefined) continue
       this.#reported.set(filter, qos)
@@ -121,17 +122,17 @@ export class ClientFilters {
   #count(filter: TopicFilter, options: SubscriptionOptions | undefined, change: 1 | -1): void {
     // Bridges of other brokers request both options, or the broker sets both for them.
     if (options === undefined || (options.noLocal && options.retainAsPublished)) return
-    const bare = bareFilter(filter)
+    const bare = removeFilterPrefix(filter)
     if (bare.startsWith('$')) return
     const holders = this.#holders.get(bare) ?? [0, 0, 0]
     holders[options.qos] += change
-    if (highest(holders) === undefined) this.#holders.delete(bare)
+    if (findHighestQoS(holders) === undefined) this.#holders.delete(bare)
     else this.#holders.set(bare, holders)
     this.#changed.add(bare)
   }
 }
 
-function highest(holders: Holders | undefined): QoS | undefined {
+function findHighestQoS(holders: Holders | undefined): QoS | undefined {
   if (holders === undefined) return undefined
   if (holders[2] > 0) return 2
   if (holders[1] > 0) return 1

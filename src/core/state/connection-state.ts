@@ -111,7 +111,7 @@ export type ConnectionState =
 /**
  * Only this function knows that `connection.now` is always a member of the union, because only this folder writes it.
  */
-export function stateOf(connection: Connection): ConnectionState {
+export function getState(connection: Connection): ConnectionState {
   return connection.now as ConnectionState
 }
 

@@ -16,16 +16,16 @@ export class OutputLists implements Outputs {
 
   clear(): void {
     this.sends.clear()
-    empty(this.requests)
-    empty(this.closes)
-    empty(this.readerChanges)
-    empty(this.drains)
-    empty(this.events)
+    clearList(this.requests)
+    clearList(this.closes)
+    clearList(this.readerChanges)
+    clearList(this.drains)
+    clearList(this.events)
     if (this.peerSends.length > 0) this.peerSends.clear()
   }
 }
 
 /** Most lists are usually empty, and truncating an array costs time even if it is empty. */
-function empty(list: unknown[]): void {
+function clearList(list: unknown[]): void {
   if (list.length > 0) list.length = 0
 }

@@ -7,9 +7,9 @@
 
 import type { BufferPool } from '../messages/buffer-pool.ts'
 import { copyOut, type Message } from '../messages/message.ts'
-import { messageSize } from '../messages/message-size.ts'
+import { measureMessage } from '../messages/message-size.ts'
 import {
-  messageOfTrigger,
+  findTriggerMessage,
   ruleTriggerKinds,
   type DeliveryTrigger,
   type MessageDroppedTrigger,
@@ -26,7 +26,7 @@ export const maxWaitingTriggerBytes = 16_777_216
 
 export class RuleTriggers {
   /** Read on the message path: a plain object with one field for each kind. */
-  readonly wanted: Record<RuleTriggerKind, boolean> = noneWanted()
+  readonly wanted: Record<RuleTriggerKind, boolean> = createNoneWanted()
   /** Kinds of triggers that rules use. If messages of topics are counted, further kinds are needed. */
   #kinds: ReadonlySet<RuleTriggerKind> = new Set()
   /** By topic; undefined: none is counted. */
@@ -48,7 +48,7 @@ export class RuleTriggers {
 
   /** Must be called only if `wanted` is set. */
   add(trigger: RuleTrigger): void {
-    if (this.#waiting.length >= maxWaitingTriggers) this.#lose(trigger.kind)
+    if (this.#waiting.length >= maxWaitingTriggers) this.#countLost(trigger.kind)
     else this.#waiting.push(trigger)
   }
 
@@ -97,16 +97,16 @@ export class RuleTriggers {
    * Keeps the triggers that rules had no time for; they come first next time. Their bytes are copied, because the
    * chunks are used again.
    */
-  keep(rest: readonly RuleTrigger[], buffers: BufferPool): void {
+  requeue(rest: readonly RuleTrigger[], buffers: BufferPool): void {
     const kept: RuleTrigger[] = []
     let bytes = 0
     let last: Message | undefined
     for (const trigger of rest) {
-      const message = messageOfTrigger(trigger)
+      const message = findTriggerMessage(trigger)
       if (message !== undefined && message !== last)
-        bytes += messageSize(message.topic.name, message.payloadBytes, message.properties)
+        bytes += measureMessage(message.topic.name, message.payloadBytes, message.properties)
       if (bytes > maxWaitingTriggerBytes) {
-        this.#lose(trigger.kind)
+        this.#countLost(trigger.kind)
         continue
       }
       if (message !== undefined) copyOut(message, buffers)
@@ -116,13 +116,13 @@ export class RuleTriggers {
     this.#waiting = kept.concat(this.#waiting)
   }
 
-  #lose(kind: RuleTriggerKind): void {
+  #countLost(kind: RuleTriggerKind): void {
     this.#lost ??= new Map()
     this.#lost.set(kind, (this.#lost.get(kind) ?? 0) + 1)
   }
 }
 
-function noneWanted(): Record<RuleTriggerKind, boolean> {
+function createNoneWanted(): Record<RuleTriggerKind, boolean> {
   return {
     'client-connected': false,
     'client-connack': false,

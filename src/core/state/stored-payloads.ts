@@ -33,7 +33,7 @@ export class StoredPayloads {
    * Returns the fact to store with the last ID, if it is the first of a new reservation. The highest payloads may be lost
    * while queued records still refer to them, so stored payloads do not show which IDs were used.
    */
-  reservation(): FactRecord | undefined {
+  takeReservation(): FactRecord | undefined {
     const { own, count } = this.#shard
     if (this.#lastId <= this.#reservedUpTo) return undefined
     this.#reservedUpTo = this.#lastId + reservedIds * count
@@ -43,11 +43,11 @@ export class StoredPayloads {
   /** Restores a reservation of this or another shard. Other facts are ignored. */
   restoreReservation({ name, value }: FactRecord): void {
     const upTo = Number(value)
-    if (name.startsWith(reservationPrefix) && Number.isSafeInteger(upTo)) this.noteIdsUsedUpTo(upTo)
+    if (name.startsWith(reservationPrefix) && Number.isSafeInteger(upTo)) this.recordIdsUsedUpTo(upTo)
   }
 
   /** IDs up to `payloadId` are in use since before a restart. */
-  noteIdsUsedUpTo(payloadId: number): void {
+  recordIdsUsedUpTo(payloadId: number): void {
     const { own, count } = this.#shard
     // The largest ID of this shard that is at most `payloadId`.
     const lastOwnId = payloadId - ((((payloadId - own) % count) + count) % count)

@@ -1,8 +1,8 @@
 // Identifiers and names that no other shard and no earlier start of this shard assigns.
 
 import type { InternalNameSource } from '../namespaces/internal-session-names.ts'
-import { namespacedName } from '../namespaces/namespaced-names.ts'
-import { shardOf, type ShardPlace } from '../model/peer-messages.ts'
+import { toNamespacedName } from '../namespaces/namespaced-names.ts'
+import { computeOwnerShard, type ShardPlace } from '../model/peer-messages.ts'
 
 export class UniqueIds implements InternalNameSource {
   readonly #identity: string
@@ -18,7 +18,7 @@ export class UniqueIds implements InternalNameSource {
 
   /** Returns whether this shard owns the session. */
   isOwn(clientId: string): boolean {
-    return shardOf(clientId, this.#shard.count) === this.#shard.own
+    return computeOwnerShard(clientId, this.#shard.count) === this.#shard.own
   }
 
   /** Unique since the start of this shard. */
@@ -34,7 +34,7 @@ export class UniqueIds implements InternalNameSource {
   /** Returns a client ID that this shard owns and that is not in use, as the name of a session. */
   nextClientId(namespace: string | undefined, sessions: { has(clientId: string): boolean }): string {
     let clientId
-    do clientId = namespacedName(namespace, `auto-${this.#identity}-${(++this.#lastAssigned).toString(36)}`)
+    do clientId = toNamespacedName(namespace, `auto-${this.#identity}-${(++this.#lastAssigned).toString(36)}`)
     while (sessions.has(clientId) || !this.isOwn(clientId))
     return clientId
   }

@@ -21,9 +21,9 @@ import type {
   WillRecord,
 } from '../../records/index.ts'
 import { otherSubscribers } from '../../records/index.ts'
-import { shardOf } from '../model/peer-messages.ts'
-import { clientIdIn, isDelayedName, isInternalName, peerNameOfDelayed } from '../namespaces/internal-session-names.ts'
-import { clientIdOfPeerName, peerNameOfSession } from '../peers/qos2-forwarding.ts'
+import { computeOwnerShard } from '../model/peer-messages.ts'
+import { toClientId, isDelayedName, isInternalName, toDelayedPeerName } from '../namespaces/internal-session-names.ts'
+import { parsePeerName, toPeerName } from '../peers/qos2-forwarding.ts'
 
 /** `from`: 0 if the earlier number is unknown. Then a message is repeated to all receivers that may need it. */
 export interface NumberOfShards {
@@ -59,32 +59,32 @@ export class ShardChange {
   add(record: StoredRecord): void {
     if (record.kind === 'forwarded') this.#addForwarded(record)
     else if (record.kind === 'session' && this.#publishers.has(record.clientId))
-      this.#publishers.set(record.clientId, peerNameOfSession(record))
+      this.#publishers.set(record.clientId, toPeerName(record))
     else if (record.kind === 'incoming') this.#changeIncoming(record)
     else if (record.kind === 'will') this.#changeWill(record)
     else if (record.kind === 'handoff') this.#changeHandoff(record)
   }
 
   /** Returns the changes. Those of one group must be committed together. */
-  groups(): readonly (readonly StoredChange[])[] {
+  takeGroups(): readonly (readonly StoredChange[])[] {
     for (const records of this.#forwarded.values()) this.#changeUnaccepted(records)
     this.#forwarded.clear()
     return this.#groups
   }
 
   #addForwarded(record: ForwardedRecord): void {
-    const key = keyOf(record.publisher, record.packetId)
+    const key = toExchangeKey(record.publisher, record.packetId)
     const known = this.#forwarded.get(key)
     if (known === undefined) this.#forwarded.set(key, [record])
     else known.push(record)
-    const clientId = clientIdOfPeerName(record.publisher)
+    const clientId = parsePeerName(record.publisher)
     if (clientId !== undefined) this.#publishers.set(clientId, undefined)
   }
 
   /** Returns the records of a message on other shards, and no longer keeps them. */
   #takeForwarded(publisher: string | undefined, packetId: number): ForwardedRecord[] {
     if (publisher === undefined) return []
-    const key = keyOf(publisher, packetId)
+    const key = toExchangeKey(publisher, packetId)
     const records = this.#forwarded.get(key) ?? []
     this.#forwarded.delete(key)
     return records
@@ -93,32 +93,39 @@ export class ShardChange {
   #changeIncoming(record: IncomingRecord): void {
     const { clientId, packetId } = record
     const forwarded = this.#takeForwarded(this.#publishers.get(clientId), packetId)
-    const own = this.#former(shardOf(clientId, Math.max(this.#shards.from, 1)))
-    const remaining = this.#remainingOf(record, own, forwarded)
+    const own = this.#toFormerShards(computeOwnerShard(clientId, Math.max(this.#shards.from, 1)))
+    const remaining = this.#createRemaining(record, own, forwarded)
     this.#change({ ...record, assignments: [], remaining }, forwarded)
   }
 
   /** The shard of the publisher had not stored the message: the client will send it again. Other names need nothing any more. */
   #changeUnaccepted(forwarded: readonly ForwardedRecord[]): void {
     const [{ publisher, packetId }] = forwarded as [ForwardedRecord]
-    const clientId = clientIdOfPeerName(publisher)
+    const clientId = parsePeerName(publisher)
     if (clientId === undefined || this.#publishers.get(clientId) !== publisher)
       return this.#change(undefined, forwarded)
-    const remaining = { subscribersOf: undefined, groups: undefined, ...this.#doneBy(forwarded), isDoneHere: false }
+    const remaining = {
+      subscribersOf: undefined,
+      groups: undefined,
+      ...this.#collectDone(forwarded),
+      isDoneHere: false,
+    }
     this.#change({ kind: 'incoming', clientId, packetId, assignments: [], remaining, isPartial: true }, forwarded)
   }
 
   #changeWill(record: WillRecord): void {
     const { clientId: name, remaining: earlier } = record
     const hasName = isInternalName(name) && isDelayedName(name)
-    const forwarded = hasName ? this.#takeForwarded(peerNameOfDelayed(name), onlyPacketId) : []
+    const forwarded = hasName ? this.#takeForwarded(toDelayedPeerName(name), onlyPacketId) : []
     const isPublished = record.message.isRepeat
     if (!isPublished && forwarded.length === 0) return
-    const own = isPublished ? this.#former(shardOf(clientIdIn(name), Math.max(this.#shards.from, 1))) : []
-    const done = this.#doneBy(forwarded)
+    const own = isPublished
+      ? this.#toFormerShards(computeOwnerShard(toClientId(name), Math.max(this.#shards.from, 1)))
+      : []
+    const done = this.#collectDone(forwarded)
     const remaining: RemainingReceivers = {
       subscribersOf: earlier?.subscribersOf,
-      doneOn: merged(earlier?.doneOn, [...(earlier?.isDoneHere === false ? [] : own), ...done.doneOn]),
+      doneOn: mergeShards(earlier?.doneOn, [...(earlier?.isDoneHere === false ? [] : own), ...done.doneOn]),
       groups: earlier?.groups,
       doneGroups: [...new Set([...(earlier?.doneGroups ?? []), ...done.doneGroups])],
       isDoneHere: false,
@@ -130,20 +137,21 @@ export class ShardChange {
     const { shard, name, filter, to } = record
     const forwarded = this.#takeForwarded(name, onlyPacketId)
     const isDone = record.message.qos === 2 && isAssigned(forwarded, filter, to)
-    if (isDone) this.#groups.push([{ change: 'delete', key: { kind: 'handoff', shard, name } }, ...deleted(forwarded)])
+    if (isDone)
+      this.#groups.push([{ change: 'delete', key: { kind: 'handoff', shard, name } }, ...createDeletions(forwarded)])
     // Its shard gives the message to a member of its own if there is one, and otherwise to a shard that has one.
     else this.#change({ ...record, to: shard % this.#shards.to }, forwarded)
   }
 
-  #remainingOf(
+  #createRemaining(
     { assignments, remaining: earlier, isPartial }: IncomingRecord,
     own: readonly FormerShard[],
     forwarded: readonly ForwardedRecord[],
   ): RemainingReceivers {
-    const done = this.#doneBy(forwarded)
+    const done = this.#collectDone(forwarded)
     const doneGroups = [...new Set([...(earlier?.doneGroups ?? []), ...done.doneGroups])]
     const isHandled = isPartial !== true && earlier?.isDoneHere !== false
-    const doneOn = merged(earlier?.doneOn, [...(isHandled ? own : []), ...done.doneOn])
+    const doneOn = mergeShards(earlier?.doneOn, [...(isHandled ? own : []), ...done.doneOn])
     if (!isHandled || assignments === undefined || this.#shards.from === 0)
       return { subscribersOf: earlier?.subscribersOf, doneOn, groups: earlier?.groups, doneGroups, isDoneHere: false }
     const wentTo = assignments.filter(({ filter }) => filter === otherSubscribers)
@@ -152,7 +160,7 @@ export class ShardChange {
         filter !== otherSubscribers && !own.some(({ shard }) => shard === to) && !isAssigned(forwarded, filter, to),
     )
     return {
-      subscribersOf: earlier?.subscribersOf ?? wentTo.flatMap(({ to }) => this.#former(to)),
+      subscribersOf: earlier?.subscribersOf ?? wentTo.flatMap(({ to }) => this.#toFormerShards(to)),
       doneOn,
       groups: groups.map(({ filter }) => filter),
       doneGroups,
@@ -160,25 +168,25 @@ export class ShardChange {
     }
   }
 
-  #doneBy(forwarded: readonly ForwardedRecord[]): Pick<RemainingReceivers, 'doneOn' | 'doneGroups'> {
+  #collectDone(forwarded: readonly ForwardedRecord[]): Pick<RemainingReceivers, 'doneOn' | 'doneGroups'> {
     const doneGroups = forwarded.flatMap(({ shard, assignments }) =>
       (assignments ?? []).filter(({ filter, to }) => filter !== otherSubscribers && to === shard),
     )
     return {
-      doneOn: forwarded.flatMap(({ shard }) => this.#former(shard)),
+      doneOn: forwarded.flatMap(({ shard }) => this.#toFormerShards(shard)),
       doneGroups: doneGroups.map(({ filter }) => filter),
     }
   }
 
   /** Returns nothing if the earlier number of shards is unknown: then a number of a shard says nothing. */
-  #former(shard: number): readonly FormerShard[] {
+  #toFormerShards(shard: number): readonly FormerShard[] {
     const { from } = this.#shards
     return from === 0 ? [] : [{ shard, of: from }]
   }
 
   #change(record: StoredRecord | undefined, forwarded: readonly ForwardedRecord[]): void {
     const put: StoredChange[] = record === undefined ? [] : [{ change: 'put', record }]
-    this.#groups.push([...put, ...deleted(forwarded)])
+    this.#groups.push([...put, ...createDeletions(forwarded)])
   }
 }
 
@@ -187,14 +195,14 @@ export function changeShards(records: readonly StoredRecord[], shards: NumberOfS
   if (shards.from === shards.to) return []
   const change = new ShardChange(shards)
   for (const kind of shardChangeKinds) for (const record of records) if (record.kind === kind) change.add(record)
-  return change.groups().flat()
+  return change.takeGroups().flat()
 }
 
-function keyOf(publisher: string, packetId: number): string {
+function toExchangeKey(publisher: string, packetId: number): string {
   return `${packetId} ${publisher}`
 }
 
-function deleted(forwarded: readonly ForwardedRecord[]): StoredChange[] {
+function createDeletions(forwarded: readonly ForwardedRecord[]): StoredChange[] {
   return forwarded.map(({ kind, shard, publisher, packetId }) => ({
     change: 'delete',
     key: { kind, shard, publisher, packetId },
@@ -217,12 +225,12 @@ function isAssigned(forwarded: readonly ForwardedRecord[], filter: string, to: n
   return false
 }
 
-function includes(list: readonly FormerShard[], wanted: readonly FormerShard[]): boolean {
+function includesAll(list: readonly FormerShard[], wanted: readonly FormerShard[]): boolean {
   return wanted.every(({ shard, of }) => list.some((one) => one.shard === shard && one.of === of))
 }
 
-function merged(earlier: readonly FormerShard[] | undefined, added: readonly FormerShard[]): FormerShard[] {
+function mergeShards(earlier: readonly FormerShard[] | undefined, added: readonly FormerShard[]): FormerShard[] {
   const all = [...(earlier ?? [])]
-  for (const one of added) if (!includes(all, [one])) all.push(one)
+  for (const one of added) if (!includesAll(all, [one])) all.push(one)
   return all
 }

@@ -6,7 +6,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { DrainParts, Parts, RedeliverParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { endConnection, endCloseDrain } from '../connect/close-connection.ts'
-import { stateOf } from '../state/connection-state.ts'
+import { getState } from '../state/connection-state.ts'
 import { endReauthentication } from '../packets/handle-auth.ts'
 import { handleTakeoverWait } from '../packets/handle-connect.ts'
 import { handlePacket, resumeNextPart, resumeWaitingForActions } from '../packets/handle-packet.ts'
@@ -63,7 +63,7 @@ function disconnectForMemory(state: BrokerState, connection: Connection): void {
 
 /** Continues deliveries to a client when `deliveries_rate` allows more. */
 function resumeDeliveries(state: DrainParts, connection: Connection): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   if (now.state === 'open' && endDeferral(now.session, connection)) drainQueue(state, now.session)
 }
 
@@ -131,7 +131,7 @@ function waitForKeepAlive(
   connection: Connection,
   dueAtMs: number,
 ): void {
-  const now = stateOf(connection)
+  const now = getState(connection)
   const gapAtMs = connection.lastPacketAtMs + connection.keepAliveMs * gapShare
   if (gapAtMs > state.nowMs) return state.deadlines.set('keep-alive', connection, gapAtMs)
   state.deadlines.set('keep-alive', connection, dueAtMs)

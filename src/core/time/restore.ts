@@ -14,29 +14,29 @@ import {
   type SubscriptionRecord,
   type WillRecord,
 } from '../../records/index.ts'
-import { plainIdentity, type Identity } from '../messages/identity.ts'
+import { createIdentity, type Identity } from '../messages/identity.ts'
 import { isInternalClient } from '../messages/internal-clients.ts'
-import { raisedQoSIn } from '../messages/internal-client-options.ts'
+import { decodeRequestedQoS } from '../messages/internal-client-options.ts'
 import type { SessionTable } from '../state/sessions/session-table.ts'
 import type { UniqueIds } from '../state/unique-ids.ts'
 import type { Parts, RetainedParts, WillParts } from '../state/parts.ts'
 import { recordHeld } from '../peers/exclusive-subscriptions.ts'
 import { restoreEndedSessionQueue } from '../shared/expired-session-redelivery.ts'
-import { updateInterest, presenceOf } from '../peers/update-interest.ts'
+import { updateInterest, toPresence } from '../peers/update-interest.ts'
 import { putRetained } from '../retained/retained-messages.ts'
-import { expiryMs, noteCount } from '../queues/persistent-queue.ts'
-import { noteGapsBelow } from '../queues/queue-gaps.ts'
+import { toExpiryMs, recordCount } from '../queues/persistent-queue.ts'
+import { recordGapsBelow } from '../queues/queue-gaps.ts'
 import { restoreDelayed } from '../publish/delay-message.ts'
-import { restoredWill } from '../publish/stored-wills.ts'
-import { fromStored, type Message } from '../messages/message.ts'
+import { createRestoredWill } from '../publish/stored-wills.ts'
+import { createMessageFromStored, type Message } from '../messages/message.ts'
 import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
-import { clientIdIn, isDelayedName, isInternalName } from '../namespaces/internal-session-names.ts'
+import { toClientId, isDelayedName, isInternalName } from '../namespaces/internal-session-names.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { newPersistentQueue, Session } from '../state/sessions/session.ts'
+import { createPersistentQueue, Session } from '../state/sessions/session.ts'
 import { scheduleExpiry } from '../peer-handlers/expire-received-ids.ts'
 
 /**
@@ -47,7 +47,7 @@ export function restore(
   state: RetainedParts & WillParts & Parts<'payloads' | 'peers' | 'router' | 'sessions' | 'shared' | 'subscriptions'>,
   record: StoredRecord,
 ): void {
-  if (!isOwn(state.ids, state.peers, record)) return
+  if (!isOwnRecord(state.ids, state.peers, record)) return
   if ('clientId' in record && record.clientId !== undefined && isInternalName(record.clientId))
     return restoreReserved(state, record)
   switch (record.kind) {
@@ -68,7 +68,7 @@ export function restore(
     case 'handoff':
       return restoreHandoff(state, record)
     case 'payload':
-      return state.payloads.noteIdsUsedUpTo(record.id)
+      return state.payloads.recordIdsUsedUpTo(record.id)
     case 'fact':
       return state.payloads.restoreReservation(record)
     case 'queued':
@@ -104,22 +104,22 @@ function restoreForwarded(
   const restored =
     assignments === undefined
       ? new SharedAssignments({ to: shard, barrier: undefined })
-      : SharedAssignments.restored(assignments)
+      : SharedAssignments.restore(assignments)
   state.peers.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs, assignments: restored })
   scheduleExpiry(state)
 }
 
-function isOwn(ids: UniqueIds, peers: PeerTable, record: StoredRecord): boolean {
+function isOwnRecord(ids: UniqueIds, peers: PeerTable, record: StoredRecord): boolean {
   if (record.kind === 'retained') return peers.ownerOf(record.message.topic) === undefined
   return !('clientId' in record) || ids.isOwn(record.clientId)
 }
 
-function identityFrom({ clientId, username, isSuperuser, principal }: SessionRecord): Identity {
-  return { ...plainIdentity(clientId, username, ''), isSuperuser, principal }
+function restoreIdentity({ clientId, username, isSuperuser, principal }: SessionRecord): Identity {
+  return { ...createIdentity(clientId, username, ''), isSuperuser, principal }
 }
 
 function restoreSession(state: Parts<'deadlines' | 'nowMs' | 'sessions'>, record: SessionRecord): void {
-  const session = new Session(record.clientId, record.createdAtMs, identityFrom(record))
+  const session = new Session(record.clientId, record.createdAtMs, restoreIdentity(record))
   session.lastConnect.version = record.version
   session.mountpoint = record.mountpoint
   session.expirySeconds = record.expirySeconds
@@ -131,7 +131,7 @@ function restoreSession(state: Parts<'deadlines' | 'nowMs' | 'sessions'>, record
   // The last records of the queue may be lost. A new message with one of their sequence numbers would seem to be sent already.
   const nextSequence = Math.max(head, record.sentBelow)
   session.stored = {
-    ...newPersistentQueue(),
+    ...createPersistentQueue(),
     head,
     nextSequence,
     diskFrom: nextSequence,
@@ -139,7 +139,7 @@ function restoreSession(state: Parts<'deadlines' | 'nowMs' | 'sessions'>, record
     wasConnectedInCrash: record.disconnectedAtMs === undefined,
   }
   state.sessions.add(session)
-  const expiry = expiryMs(session)
+  const expiry = toExpiryMs(session)
   if (expiry !== undefined) state.deadlines.set('session-expiry', session.clientId, session.disconnectedAtMs + expiry)
 }
 
@@ -157,9 +157,9 @@ export function restoreQueue(
   stored.head = stored.diskFrom
   stored.nextSequence = Math.max(stored.nextSequence, queue.lastSequence + 1)
   stored.count = queue.count
-  if (queue.count < queue.lastSequence - stored.diskFrom + 1) noteGapsBelow(stored, queue.lastSequence + 1)
+  if (queue.count < queue.lastSequence - stored.diskFrom + 1) recordGapsBelow(stored, queue.lastSequence + 1)
   if (stored.wasConnectedInCrash) stored.sentBelow = stored.nextSequence
-  noteCount(state, session, stored)
+  recordCount(state, session, stored)
 }
 
 function restoreSubscription(
@@ -172,7 +172,7 @@ function restoreSubscription(
   const { qos, noLocal, retainAsPublished, retainHandling, identifier } = record
   const kept = { qos, noLocal, retainAsPublished, retainHandling }
   const options = isInternalClient(record.clientId)
-    ? { ...kept, identifier: undefined, raisesTo: raisedQoSIn(identifier) }
+    ? { ...kept, identifier: undefined, raisesTo: decodeRequestedQoS(identifier) }
     : ({ ...kept, identifier, raisesTo: 0 } as const)
   session.subscriptions ??= new Map()
   const isNew = !session.subscriptions.has(filter)
@@ -187,7 +187,7 @@ function restoreSubscription(
   }
   state.router.subscribe(filter, session, options)
   recordHeld(state, session, filter)
-  updateInterest(state.peers, presenceOf(session), filter, { before: undefined, after: options })
+  updateInterest(state.peers, toPresence(session), filter, { before: undefined, after: options })
 }
 
 function restoreIncoming(
@@ -202,13 +202,13 @@ function restoreIncoming(
     session.incoming.partial.set(packetId, restored)
   }
   if (isPartial) return
-  session.incoming.unreleased().add(packetId, state.nowMs)
+  session.incoming.ensurePacketIds().add(packetId, state.nowMs)
   if (state.peers.hasAny) {
     session.incoming.forwarded ??= new ForwardedPacketIds()
     session.incoming.forwarded.restore(
       packetId,
       state.peers.all.map(({ number }) => number),
-      assignments === undefined ? undefined : SharedAssignments.restored(assignments),
+      assignments === undefined ? undefined : SharedAssignments.restore(assignments),
     )
   }
 }
@@ -216,8 +216,8 @@ function restoreIncoming(
 /** Reserves the packet identifier of an outgoing QoS 2 message until the client acknowledges it. The message may be on disk only. */
 function restoreOutgoing(sessions: SessionTable, record: OutgoingRecord): void {
   const session = sessions.get(record.clientId)
-  if (session?.stored === undefined || session.outgoing.window().get(record.packetId) !== undefined) return
-  if (record.sequence === abandonedSequence) return session.outgoing.window().restoreAbandoned(record.packetId)
+  if (session?.stored === undefined || session.outgoing.ensureWindow().get(record.packetId) !== undefined) return
+  if (record.sequence === abandonedSequence) return session.outgoing.ensureWindow().restoreAbandoned(record.packetId)
   const delivery = new Delivery<SharedGroup<Session>>(undefined, {
     qos: 2,
     retain: false,
@@ -240,12 +240,12 @@ function restoreOutgoing(sessions: SessionTable, record: OutgoingRecord): void {
     session.stored.packetIds ??= new Map()
     session.stored.packetIds.set(record.sequence, record.packetId)
   }
-  session.outgoing.window().addWithId(delivery, record.packetId)
+  session.outgoing.ensureWindow().addWithId(delivery, record.packetId)
 }
 
-function messageOf(topics: TopicTable, stored: StoredMessage): Message | undefined {
+function restoreMessage(topics: TopicTable, stored: StoredMessage): Message | undefined {
   const name = parseTopicName(stored.topic)
-  return name === undefined ? undefined : fromStored(stored, topics.named(name))
+  return name === undefined ? undefined : createMessageFromStored(stored, topics.internName(name))
 }
 
 /**
@@ -255,7 +255,7 @@ function restoreRetained(
   state: Parts<'deadlines' | 'memory' | 'namespaces' | 'retained' | 'settings' | 'topics'>,
   stored: StoredMessage,
 ): void {
-  const message = messageOf(state.topics, stored)
+  const message = restoreMessage(state.topics, stored)
   if (message !== undefined) putRetained(state, message, 0)
 }
 
@@ -263,31 +263,31 @@ function restoreRetained(
 function restoreHandoff(state: Parts<'shard' | 'shared' | 'topics'>, record: HandoffRecord): void {
   const { shard, name, to } = record
   const filter = parseTopicFilter(record.filter)
-  const message = messageOf(state.topics, { ...record.message, isRepeat: true })
+  const message = restoreMessage(state.topics, { ...record.message, isRepeat: true })
   if (filter === undefined || message === undefined || shard % state.shard.count !== state.shard.own) return
   state.shared.restoredHandoffs.push({ key: { shard, name }, to, filter, message })
 }
 
 function restoreWill(state: WillParts & Parts<'sessions'>, record: WillRecord): void {
-  const will = restoredWill(state, record)
+  const will = createRestoredWill(state, record)
   if (will === undefined) return
-  const clientId = clientIdIn(record.clientId)
+  const clientId = toClientId(record.clientId)
   const session = state.sessions.get(clientId)
   // An already published will does not concern the session any more, nor a client that reconnects to it.
   if (record.message.isRepeat) return restoreDelayedWill(state, will.name, will, state.nowMs)
   const delayMs = record.delaySeconds * 1_000
   if (session === undefined) {
-    const later = laterOf(state, state.wills.delayedWills.get(clientId), will)
+    const later = selectLaterWill(state, state.wills.delayedWills.get(clientId), will)
     return restoreDelayedWill(state, clientId, later, record.dueAtMs ?? state.nowMs + delayMs)
   }
-  session.will = laterOf(state, session.will, will)
+  session.will = selectLaterWill(state, session.will, will)
   if (session.will !== will) return
   will.dueAtMs = record.dueAtMs ?? session.disconnectedAtMs + delayMs
   state.deadlines.set('will-due', clientId, will.dueAtMs)
 }
 
 /** Returns the later of two wills of a client. The earlier one is published: it was due when the client reconnected. */
-function laterOf(
+function selectLaterWill(
   state: Parts<'deadlines' | 'nowMs' | 'wills'>,
   before: SessionWill | undefined,
   will: SessionWill,

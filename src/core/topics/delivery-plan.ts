@@ -11,7 +11,7 @@
 import type { QoS } from '../../protocol/index.ts'
 import type { Interest } from '../model/peer-messages.ts'
 import type { MatchedRule } from '../model/rule-hook.ts'
-import { peerMatchesOf, crossShardGroupsOf, type PeerMatch, type CrossShardGroup } from './peer-matches.ts'
+import { combinePeerMatches, listCrossShardGroups, type PeerMatch, type CrossShardGroup } from './peer-matches.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 import type { FilterSubscribers } from './filter-subscribers.ts'
@@ -64,7 +64,7 @@ export class MatchedSubscriber<S extends object> extends CombinedOptions {
   #forOwnMessages: CombinedOptions | undefined
 
   constructor(subscriber: S, options: SubscriptionOptions) {
-    super(effective(options))
+    super(toEffectiveOptions(options))
     this.subscriber = subscriber
     this.hasNoLocal = options.noLocal
     this.#forOwnMessages = undefined
@@ -76,7 +76,7 @@ export class MatchedSubscriber<S extends object> extends CombinedOptions {
   }
 
   /** Undefined if the subscriber published the message and all its subscriptions have No Local [MQTT5-3.8.3-3]. */
-  effectiveFor(publisherIsSelf: boolean): EffectiveOptions | undefined {
+  selectEffective(publisherIsSelf: boolean): EffectiveOptions | undefined {
     return publisherIsSelf && this.hasNoLocal ? this.#forOwnMessages : this
   }
 
@@ -86,14 +86,14 @@ export class MatchedSubscriber<S extends object> extends CombinedOptions {
       this.#forOwnMessages = new CombinedOptions(this)
       this.hasNoLocal = true
     } else if (!options.noLocal && this.hasNoLocal) {
-      if (this.#forOwnMessages === undefined) this.#forOwnMessages = new CombinedOptions(effective(options))
+      if (this.#forOwnMessages === undefined) this.#forOwnMessages = new CombinedOptions(toEffectiveOptions(options))
       else this.#forOwnMessages.combine(options)
     }
     this.combine(options)
   }
 }
 
-function effective({ qos, retainAsPublished, identifier, raisesTo }: SubscriptionOptions): EffectiveOptions {
+function toEffectiveOptions({ qos, retainAsPublished, identifier, raisesTo }: SubscriptionOptions): EffectiveOptions {
   return { qos, retainAsPublished, identifiers: identifier === undefined ? undefined : [identifier], raisesTo }
 }
 
@@ -183,13 +183,13 @@ export function makePlan<S extends object, P extends object>(
     filterSubscribers.forEachGroup((group) => groups.push(group))
   }
   if (peerSubscribers.length === 0)
-    return new DeliveryPlan<S, P>(trimmed(localMatches), trimmed(groups), noPeerMatches, rules)
-  const crossShardGroups = crossShardGroupsOf(peerSubscribers, groups)
+    return new DeliveryPlan<S, P>(copyTrimmed(localMatches), copyTrimmed(groups), noPeerMatches, rules)
+  const crossShardGroups = listCrossShardGroups(peerSubscribers, groups)
   const groupsHere = groups.filter((group) => !crossShardGroups.some(({ local }) => local === group))
   return new DeliveryPlan(
-    trimmed(localMatches),
-    trimmed(groupsHere),
-    { peerMatches: peerMatchesOf(peerSubscribers), crossShardGroups },
+    copyTrimmed(localMatches),
+    copyTrimmed(groupsHere),
+    { peerMatches: combinePeerMatches(peerSubscribers), crossShardGroups },
     rules,
   )
 }
@@ -198,6 +198,6 @@ export function makePlan<S extends object, P extends object>(
  * Returns a copy without spare capacity. An array that was extended by `push` has memory for 17 entries, and there may be a million
  * plans with one subscriber.
  */
-function trimmed<T>(list: T[]): readonly T[] {
+function copyTrimmed<T>(list: T[]): readonly T[] {
   return list.length === 0 ? noSubscribers : list.slice()
 }

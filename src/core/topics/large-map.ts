@@ -7,7 +7,7 @@
 // An entry stays in its part until it is deleted. So a walk along the parts visits every entry exactly once that exists during
 // the whole walk: the iterator of a Map guarantees that for each part.
 
-import { hashOf } from './text-hash.ts'
+import { hashText } from './text-hash.ts'
 
 const firstCapacity = 32_768
 const partCount = 256
@@ -31,11 +31,11 @@ export class LargeMap<V> {
   get(key: string): V | undefined {
     const value = this.#first.get(key)
     if (value !== undefined || this.#others === undefined) return value
-    return partOf(this.#others, key).get(key)
+    return findPart(this.#others, key).get(key)
   }
 
   set(key: string, value: V): void {
-    const part = this.#partWithRoomFor(key)
+    const part = this.#choosePart(key)
     const before = part.size
     part.set(key, value)
     this.#size += part.size - before
@@ -43,7 +43,7 @@ export class LargeMap<V> {
 
   /** Returns true if it existed. */
   delete(key: string): boolean {
-    const wasThere = this.#first.delete(key) || (this.#others !== undefined && partOf(this.#others, key).delete(key))
+    const wasThere = this.#first.delete(key) || (this.#others !== undefined && findPart(this.#others, key).delete(key))
     if (wasThere) this.#size -= 1
     return wasThere
   }
@@ -54,28 +54,28 @@ export class LargeMap<V> {
   }
 
   /** Returns the part that contains the key, or that will. */
-  #partWithRoomFor(key: string): Map<string, V> {
+  #choosePart(key: string): Map<string, V> {
     const firstHasRoom = this.#first.size < this.#firstCapacity
     if (this.#first.has(key) || (this.#others === undefined && firstHasRoom)) return this.#first
     this.#others ??= Array.from({ length: partCount }, () => new Map<string, V>())
-    const other = partOf(this.#others, key)
+    const other = findPart(this.#others, key)
     return firstHasRoom && !other.has(key) ? this.#first : other
   }
 }
 
-function partOf<V>(parts: readonly Map<string, V>[], key: string): Map<string, V> {
-  const hash = hashOf(key, key.length)
+function findPart<V>(parts: readonly Map<string, V>[], key: string): Map<string, V> {
+  const hash = hashText(key, key.length)
   return parts[((hash >>> 16) ^ hash) & (partCount - 1)]
 }
 
 /** A position in a LargeMap. */
 export class LargeMapWalk<V> {
-  readonly #partAt: (at: number) => Map<string, V> | undefined
+  readonly #readPart: (at: number) => Map<string, V> | undefined
   #at = 0
   #entries: MapIterator<[string, V]> | undefined
 
   constructor(partAt: (at: number) => Map<string, V> | undefined) {
-    this.#partAt = partAt
+    this.#readPart = partAt
     this.#entries = partAt(0)?.entries()
   }
 
@@ -85,7 +85,7 @@ export class LargeMapWalk<V> {
       const step = this.#entries.next()
       if (step.done !== true) return step.value
       this.#at += 1
-      this.#entries = this.#partAt(this.#at)?.entries()
+      this.#entries = this.#readPart(this.#at)?.entries()
     }
     return undefined
   }

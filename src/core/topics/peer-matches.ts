@@ -36,7 +36,7 @@ export interface CrossShardGroup<S extends object, P extends object> {
 }
 
 /** Returns each shard with subscribers once. */
-export function peerMatchesOf<P extends object>(
+export function combinePeerMatches<P extends object>(
   subscriberLists: readonly FilterSubscribers<P, Interest>[],
 ): PeerMatch<P>[] {
   const parts: PeerMatch<P>[] = []
@@ -56,7 +56,7 @@ export function peerMatchesOf<P extends object>(
 }
 
 /** Returns all shared subscriptions with members on other shards, each with its members on this shard. */
-export function crossShardGroupsOf<S extends object, P extends object>(
+export function listCrossShardGroups<S extends object, P extends object>(
   subscriberLists: readonly FilterSubscribers<P, Interest>[],
   own: readonly SharedGroup<S>[],
 ): CrossShardGroup<S, P>[] {

@@ -52,14 +52,14 @@ export class PlanWatch {
   readonly cell8: number
 
   constructor(name: TopicName) {
-    const found = [wholeNameCell(name), ...levelCells(name, name.length)]
+    const found = [computeNameCell(name), ...listLevelCells(name, name.length)]
     // A topic with few levels watches the root cell for the missing ones.
-    const cell = (at: number): number => found[at] ?? rootCell
-    this.cells01 = cell(0) | (cell(1) << 16)
-    this.cells23 = cell(2) | (cell(3) << 16)
-    this.cells45 = cell(4) | (cell(5) << 16)
-    this.cells67 = cell(6) | (cell(7) << 16)
-    this.cell8 = cell(8)
+    const getCell = (at: number): number => found[at] ?? rootCell
+    this.cells01 = getCell(0) | (getCell(1) << 16)
+    this.cells23 = getCell(2) | (getCell(3) << 16)
+    this.cells45 = getCell(4) | (getCell(5) << 16)
+    this.cells67 = getCell(6) | (getCell(7) << 16)
+    this.cell8 = getCell(8)
   }
 }
 
@@ -80,7 +80,7 @@ export class PlanInvalidation {
 
   /** A subscription to `filter` (without `$share/group/`) was added, removed or changed. */
   touch(filter: TopicFilter): void {
-    this.#counts[this.#cellOf(filter)] += 1
+    this.#counts[this.#chooseCell(filter)] += 1
     this.#changesLeft -= 1
     if (this.#changesLeft <= 0) this.beginEra()
   }
@@ -102,7 +102,7 @@ export class PlanInvalidation {
 
   /** Returns whether nothing relevant for the topic has changed since `renew`. May return false without need. */
   isCurrent(watch: PlanWatch): boolean {
-    return watch.sum === this.#sumOf(watch) && watch.era === this.#era
+    return watch.sum === this.#sumCounts(watch) && watch.era === this.#era
   }
 
   /** Returns whether `renew` was called for the watch here in this era. */
@@ -113,22 +113,22 @@ export class PlanInvalidation {
   /** Makes the watch current. */
   renew(watch: PlanWatch): void {
     watch.era = this.#era
-    watch.sum = this.#sumOf(watch)
+    watch.sum = this.#sumCounts(watch)
   }
 
-  #sumOf({ cells01, cells23, cells45, cells67, cell8 }: PlanWatch): number {
+  #sumCounts({ cells01, cells23, cells45, cells67, cell8 }: PlanWatch): number {
     const counts = this.#counts
     const early = counts[cells01 & 0xffff] + counts[cells01 >>> 16] + counts[cells23 & 0xffff] + counts[cells23 >>> 16]
     const late = counts[cells45 & 0xffff] + counts[cells45 >>> 16] + counts[cells67 & 0xffff] + counts[cells67 >>> 16]
     return (early + late + counts[cell8] + counts[rootCell]) | 0
   }
 
-  #cellOf(filter: TopicFilter): number {
+  #chooseCell(filter: TopicFilter): number {
     const wildcardAt = filter.search(/[+#]/)
-    if (wildcardAt === -1) return wholeNameCell(filter)
+    if (wildcardAt === -1) return computeNameCell(filter)
     let rarest = rootCell
     let fewest = Infinity
-    for (const cell of levelCells(filter, wildcardAt)) {
+    for (const cell of listLevelCells(filter, wildcardAt)) {
       if (this.#watchers[cell] >= fewest) continue
       rarest = cell
       fewest = this.#watchers[cell]
@@ -141,7 +141,7 @@ export class PlanInvalidation {
  * Returns the cells of the levels of a name or filter: its beginnings that end before `literalEnd`, and each literal
  * level at its place.
  */
-function levelCells(text: string, literalEnd: number): number[] {
+function listLevelCells(text: string, literalEnd: number): number[] {
   const cells: number[] = []
   let beginning = hashStart
   let start = 0
@@ -155,8 +155,8 @@ function levelCells(text: string, literalEnd: number): number[] {
       level = hashStep(level, unit)
     }
     const isWildcard = text[start] === '+' || text[start] === '#'
-    if (place < watchedBeginnings && at <= literalEnd && !isWildcard) cells.push(cellNumber(beginning))
-    if (place > 0 && !isWildcard) cells.push(cellNumber(level))
+    if (place < watchedBeginnings && at <= literalEnd && !isWildcard) cells.push(toCellNumber(beginning))
+    if (place > 0 && !isWildcard) cells.push(toCellNumber(level))
     if (at === text.length) break
     beginning = hashStep(beginning, separator)
     start = at + 1
@@ -165,10 +165,10 @@ function levelCells(text: string, literalEnd: number): number[] {
 }
 
 /** Returns the cell of a whole name. It differs from the cell of the same text as a beginning: a change of `a` must not count for `a/b`. */
-function wholeNameCell(name: string): number {
+function computeNameCell(name: string): number {
   let hash = hashStep(hashStart, separator)
   for (let at = 0; at < name.length; at += 1) hash = hashStep(hash, name.charCodeAt(at))
-  return cellNumber(hash)
+  return toCellNumber(hash)
 }
 
-const cellNumber = (hash: number): number => ((hash >>> 16) ^ hash) & (cellCount - 1)
+const toCellNumber = (hash: number): number => ((hash >>> 16) ^ hash) & (cellCount - 1)

@@ -33,13 +33,13 @@ class RetainedNode<M extends Retainable> {
 /** At most one message for each topic. */
 export class RetainedTree<M extends Retainable> {
   readonly #root: RetainedNode<M> = new RetainedNode()
-  readonly #bytesOf: (message: M) => number
+  readonly #measureBytes: (message: M) => number
   #count = 0
   #bytes = 0
 
   /** `bytesOf` returns the size of a message for `bytes`; it must not change while the message is here. */
   constructor(bytesOf: (message: M) => number = () => 0) {
-    this.#bytesOf = bytesOf
+    this.#measureBytes = bytesOf
   }
 
   /** Number of topics with a message. */
@@ -60,7 +60,7 @@ export class RetainedTree<M extends Retainable> {
   get(topic: TopicName): M | undefined {
     let node = this.#root
     for (let start = 0; ;) {
-      const end = endOfLevel(topic, start)
+      const end = findLevelEnd(topic, start)
       const child = node.children.get(topic.slice(start, end))
       if (child === undefined) return undefined
       if (!(child instanceof RetainedNode)) return child.topicName === topic ? child : undefined
@@ -73,9 +73,9 @@ export class RetainedTree<M extends Retainable> {
   /** Stores the message and returns the one before it on its topic. */
   set(message: M): M | undefined {
     const replaced = this.#put(message)
-    this.#bytes += this.#bytesOf(message)
+    this.#bytes += this.#measureBytes(message)
     if (replaced === undefined) this.#count += 1
-    else this.#bytes -= this.#bytesOf(replaced)
+    else this.#bytes -= this.#measureBytes(replaced)
     return replaced
   }
 
@@ -85,7 +85,7 @@ export class RetainedTree<M extends Retainable> {
     const levels: string[] = []
     let removed: M | undefined
     for (let start = 0; ;) {
-      const end = endOfLevel(topic, start)
+      const end = findLevelEnd(topic, start)
       const level = topic.slice(start, end)
       const node = nodes[nodes.length - 1]
       const child = node.children.get(level)
@@ -108,7 +108,7 @@ export class RetainedTree<M extends Retainable> {
     pruneUpwards(nodes, levels)
     if (removed === undefined) return undefined
     this.#count -= 1
-    this.#bytes -= this.#bytesOf(removed)
+    this.#bytes -= this.#measureBytes(removed)
     return removed
   }
 
@@ -116,7 +116,7 @@ export class RetainedTree<M extends Retainable> {
    * Starts a walk over all messages whose topics match `filter` (without `$share/group/`: shared subscriptions get none
    * [section 4.8.2]).
    */
-  matching(filter: TopicFilter): RetainedCursor<M> {
+  walkMatching(filter: TopicFilter): RetainedCursor<M> {
     return new TreeCursor(this.#root, filter)
   }
 
@@ -124,7 +124,7 @@ export class RetainedTree<M extends Retainable> {
     const topic = message.topicName
     let node = this.#root
     for (let start = 0; ;) {
-      const end = endOfLevel(topic, start)
+      const end = findLevelEnd(topic, start)
       const level = topic.slice(start, end)
       let child = node.children.get(level)
       if (child === undefined) {
@@ -155,7 +155,7 @@ function moveDown<M extends Retainable>(message: M, end: number): RetainedNode<M
   const node = new RetainedNode<M>()
   const topic = message.topicName
   if (end === topic.length) node.message = message
-  else node.children.set(topic.slice(end + 1, endOfLevel(topic, end + 1)), message)
+  else node.children.set(topic.slice(end + 1, findLevelEnd(topic, end + 1)), message)
   return node
 }
 
@@ -167,7 +167,7 @@ function pruneUpwards<M extends Retainable>(nodes: readonly RetainedNode<M>[], l
   }
 }
 
-function endOfLevel(topic: string, start: number): number {
+function findLevelEnd(topic: string, start: number): number {
   const end = topic.indexOf('/', start)
   return end === -1 ? topic.length : end
 }
@@ -206,17 +206,17 @@ class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
     for (let visited = 0; visited < limitVisited; visited += 1) {
       const place = this.#places.at(-1)
       if (place === undefined) break
-      this.#visitOne(place, messages)
+      this.#visitPlace(place, messages)
     }
     return { messages, isEnd: this.#places.length === 0 }
   }
 
-  #visitOne(place: Place<M>, messages: M[]): void {
+  #visitPlace(place: Place<M>, messages: M[]): void {
     const wanted = this.#levels[place.depth]
     if (wanted !== '+' && wanted !== '#') {
       this.#places.pop()
       const child = place.node.children.get(wanted)
-      if (child !== undefined) this.#arrive(child, place.depth, messages)
+      if (child !== undefined) this.#visitChild(child, place.depth, messages)
       return
     }
     place.walk ??= place.node.children.walk()
@@ -228,11 +228,11 @@ class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
     const [level, child] = entry
     // [MQTT-4.7.2-1] A filter that begins with a wildcard does not match a topic that begins with $.
     if (this.#places.length === 1 && place.depth === 0 && level.startsWith('$')) return
-    this.#arrive(child, place.depth, messages)
+    this.#visitChild(child, place.depth, messages)
   }
 
   /** Visits a child whose level matches the filter's level at `depth`. */
-  #arrive(child: RetainedNode<M> | M, depth: number, messages: M[]): void {
+  #visitChild(child: RetainedNode<M> | M, depth: number, messages: M[]): void {
     const isBelowAll = this.#levels[depth] === '#'
     if (!(child instanceof RetainedNode)) {
       if (isBelowAll || matchesFilter(this.#filter, child.topicName)) messages.push(child)

@@ -12,7 +12,7 @@
 // walks are loops, so deep filters need no stack.
 
 import { hasWildcard, splitSharedFilter, type TopicFilter, type TopicName } from '../../protocol/index.ts'
-import { namespaceLevels, topicInNamespace } from '../namespaces/namespaced-names.ts'
+import { namespaceLevels, removeNamespacePrefix } from '../namespaces/namespaced-names.ts'
 import { FilterSubscribers, WildcardSubscribers } from './filter-subscribers.ts'
 import { LargeMap } from './large-map.ts'
 import type { SharedGroup } from './shared-group.ts'
@@ -62,7 +62,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   /**
    * Returns the subscribers of the filter that equals the topic. An empty object stays empty; another may replace it.
    */
-  exactSubscribers(topic: TopicName): FilterSubscribers<S, O> | undefined {
+  findExactSubscribers(topic: TopicName): FilterSubscribers<S, O> | undefined {
     return this.#exact.get(topic)
   }
 
@@ -72,7 +72,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   }
 
   /** Returns the subscribers of all matching filters. */
-  subscribersFor(topic: TopicName): FilterSubscribers<S, O>[] {
+  findSubscribers(topic: TopicName): FilterSubscribers<S, O>[] {
     const exact = this.#exact.get(topic)
     const found = exact === undefined ? [] : [exact]
     this.addWildcardSubscribers(topic, found)
@@ -80,11 +80,13 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   }
 
   /** Returns the subscribers of all matching filters, each with its filter. Slower, for diagnosis. */
-  *matching(topic: TopicName): IterableIterator<readonly [filter: string, filterSubscribers: FilterSubscribers<S, O>]> {
+  *walkMatching(
+    topic: TopicName,
+  ): IterableIterator<readonly [filter: string, filterSubscribers: FilterSubscribers<S, O>]> {
     const exact = this.#exact.get(topic)
     if (exact !== undefined) yield [topic, exact]
     const levels = topic.split('/')
-    const isWildcardAt = wildcardDepths(topic)
+    const isWildcardAt = createWildcardCheck(topic)
     const open = [{ node: this.#root, path: [] as readonly string[] }]
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       const { node, path } = next
@@ -96,23 +98,23 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
       }
       const level = levels[path.length]
       for (const name of isWildcardAllowed ? ['+', level] : [level]) {
-        const child = node.child(name)
+        const child = node.getChild(name)
         if (child !== undefined) open.push({ node: child, path: [...path, name] })
       }
     }
   }
 
   /** The shared subscription `$share/name/filter`, if it has members. */
-  group(name: string, filter: TopicFilter): SharedGroup<S, O> | undefined {
-    return this.subscribersOfFilter(filter)?.group(name)
+  findGroup(name: string, filter: TopicFilter): SharedGroup<S, O> | undefined {
+    return this.findFilterSubscribers(filter)?.group(name)
   }
 
   /**
    * Returns whether a subscriber that `isMeant` selects has exactly this filter (without `$share/name/`), alone or in a
    * group.
    */
-  isHeldBy(filter: TopicFilter, isMeant: (subscriber: S) => boolean): boolean {
-    const filterSubscribers = this.subscribersOfFilter(filter)
+  hasSubscriber(filter: TopicFilter, isMeant: (subscriber: S) => boolean): boolean {
+    const filterSubscribers = this.findFilterSubscribers(filter)
     if (filterSubscribers === undefined) return false
     for (const [subscriber] of filterSubscribers.entries()) if (isMeant(subscriber)) return true
     let isHeld = false
@@ -123,12 +125,12 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   }
 
   /** Returns the subscribers of exactly this filter, which is without `$share/name/`. */
-  subscribersOfFilter(filter: TopicFilter): FilterSubscribers<S, O> | undefined {
+  findFilterSubscribers(filter: TopicFilter): FilterSubscribers<S, O> | undefined {
     if (!hasWildcard(filter)) return this.#exact.get(filter)
     let node: TrieNode<S, O> | undefined = this.#root
     for (const level of filter.split('/')) {
       if (level === '#') return node.below
-      node = node.child(level)
+      node = node.getChild(level)
       if (node === undefined) return undefined
     }
     return node.here
@@ -146,7 +148,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     let node = this.#root
     for (const level of filter.split('/')) {
       if (level === '#') return (node.below ??= new WildcardSubscribers(filter))
-      node = node.child(level) ?? node.addChild(level)
+      node = node.getChild(level) ?? node.addChild(level)
     }
     return (node.here ??= new WildcardSubscribers(filter))
   }
@@ -163,7 +165,7 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     const path = [this.#root]
     for (const level of filter.split('/')) {
       if (level === '#') break
-      const child = path[path.length - 1].child(level)
+      const child = path[path.length - 1].getChild(level)
       if (child === undefined) return false
       path.push(child)
     }
@@ -185,9 +187,9 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
  * [MQTT-4.7.2-1] A filter that begins with a wildcard does not match a topic that begins with $. The same applies to the topics of a
  * namespace, as its clients see them. Returns whether a wildcard may match the level at a depth.
  */
-function wildcardDepths(topic: TopicName): (depth: number) => boolean {
+function createWildcardCheck(topic: TopicName): (depth: number) => boolean {
   if (!topic.startsWith('$')) return () => true
-  const hiddenDepth = topicInNamespace(topic)?.startsWith('$') === true ? namespaceLevels : 0
+  const hiddenDepth = removeNamespacePrefix(topic)?.startsWith('$') === true ? namespaceLevels : 0
   return (depth) => depth > 0 && depth !== hiddenDepth
 }
 
@@ -199,7 +201,7 @@ function addMatches<S extends object, O>(
   const levels = topic.split('/')
   const nodes: TrieNode<S, O>[] = [root]
   const depths: number[] = [0]
-  const isWildcardAt = wildcardDepths(topic)
+  const isWildcardAt = createWildcardCheck(topic)
   for (;;) {
     const node = nodes.pop()
     const depth = depths.pop()
@@ -212,12 +214,12 @@ function addMatches<S extends object, O>(
       if (node.here !== undefined) found.push(node.here)
       continue
     }
-    const anyLevel = isWildcardAllowed ? node.child('+') : undefined
+    const anyLevel = isWildcardAllowed ? node.getChild('+') : undefined
     if (anyLevel !== undefined) {
       nodes.push(anyLevel)
       depths.push(depth + 1)
     }
-    const sameLevel = node.child(level)
+    const sameLevel = node.getChild(level)
     if (sameLevel !== undefined) {
       nodes.push(sameLevel)
       depths.push(depth + 1)

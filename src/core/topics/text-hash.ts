@@ -10,7 +10,7 @@ export const hashStep = (hash: number, unit: number): number => Math.imul(hash ^
  * FNV-1a over the UTF-16 units of `text` up to `end`. Not for tables that become slow with many colliding keys: it
  * selects among parts that tolerate collisions.
  */
-export function hashOf(text: string, end: number): number {
+export function hashText(text: string, end: number): number {
   let hash = hashStart
   for (let at = 0; at < end; at += 1) hash = hashStep(hash, text.charCodeAt(at))
   return hash

@@ -10,7 +10,7 @@
 // again when its topic is next used.
 
 import {
-  bareFilter,
+  removeFilterPrefix,
   splitExclusiveFilter,
   splitSharedFilter,
   type Topic,
@@ -94,9 +94,9 @@ export class TopicRouter<S extends object, P extends object = object> {
     this.forgetPlans()
   }
 
-  #rulesFor(topic: TopicName): readonly MatchedRule[] | undefined {
+  #findRules(topic: TopicName): readonly MatchedRule[] | undefined {
     const found = new Set<MatchedRule>()
-    for (const filterSubscribers of this.#rules?.subscribersFor(topic) ?? [])
+    for (const filterSubscribers of this.#rules?.findSubscribers(topic) ?? [])
       filterSubscribers.forEach((rule) => found.add(rule))
     return found.size === 0 ? undefined : [...found]
   }
@@ -108,12 +108,12 @@ export class TopicRouter<S extends object, P extends object = object> {
 
   /** Makes the plans of all topics stale that match `filter`. */
   forgetPlansFor(filter: TopicFilter): void {
-    this.#invalidation.touch(bareFilter(filter))
+    this.#invalidation.touch(removeFilterPrefix(filter))
   }
 
   /** Returns true if the subscription is new; false if it existed and has new options. */
   subscribe(filter: TopicFilter, subscriber: S, options: SubscriptionOptions): boolean {
-    const bare = bareFilter(filter)
+    const bare = removeFilterPrefix(filter)
     this.#costlySteps++
     this.#invalidation.touch(bare)
     const filters = this.#trie.filters
@@ -124,7 +124,7 @@ export class TopicRouter<S extends object, P extends object = object> {
 
   /** Returns true if the subscription existed. */
   unsubscribe(filter: TopicFilter, subscriber: S): boolean {
-    const bare = bareFilter(filter)
+    const bare = removeFilterPrefix(filter)
     this.#costlySteps++
     this.#invalidation.touch(bare)
     const filters = this.#trie.filters
@@ -137,7 +137,7 @@ export class TopicRouter<S extends object, P extends object = object> {
   setInterest(peer: P, filter: TopicFilter, interest: Interest | undefined): void {
     const shared = splitSharedFilter(filter)
     const bare = shared?.filter ?? filter
-    const isHeldHere = this.#countsBefore(peer) && this.#trie.isHeldBy(bare, anySubscriber)
+    const isHeldHere = this.#countsBefore(peer) && this.#trie.hasSubscriber(bare, anySubscriber)
     if (isHeldHere && this.isCountedOnPeers(bare)) this.#countedOnPeers--
     const isNew =
       interest === undefined ? this.#onPeers.remove(filter, peer) : this.#onPeers.add(filter, peer, interest)
@@ -147,25 +147,25 @@ export class TopicRouter<S extends object, P extends object = object> {
   }
 
   /** Returns the members of `$share/name/filter` on other shards. */
-  groupOnPeers(name: string, filter: TopicFilter): SharedGroup<P, Interest> | undefined {
-    return this.#onPeers.group(name, filter)
+  findGroupOnPeers(name: string, filter: TopicFilter): SharedGroup<P, Interest> | undefined {
+    return this.#onPeers.findGroup(name, filter)
   }
 
   /** Returns the members of `$share/name/filter` on this shard. */
-  group(name: string, filter: TopicFilter): SharedGroup<S> | undefined {
-    return this.#trie.group(name, filter)
+  findGroup(name: string, filter: TopicFilter): SharedGroup<S> | undefined {
+    return this.#trie.findGroup(name, filter)
   }
 
   /**
    * Returns the subscribers of exactly this filter on this shard, which is without `$share/name/` and `$exclusive/`.
    */
-  subscribersOfFilter(filter: TopicFilter): FilterSubscribers<S> | undefined {
-    return this.#trie.subscribersOfFilter(filter)
+  findFilterSubscribers(filter: TopicFilter): FilterSubscribers<S> | undefined {
+    return this.#trie.findFilterSubscribers(filter)
   }
 
   /** Returns the subscribers on this shard by matching filter, including those that may not receive messages of the topic. */
-  matching(topic: TopicName): IterableIterator<readonly [filter: string, filterSubscribers: FilterSubscribers<S>]> {
-    return this.#trie.matching(topic)
+  walkMatching(topic: TopicName): IterableIterator<readonly [filter: string, filterSubscribers: FilterSubscribers<S>]> {
+    return this.#trie.walkMatching(topic)
   }
 
   /** Returns whether there is no subscription. */
@@ -179,7 +179,7 @@ export class TopicRouter<S extends object, P extends object = object> {
   }
 
   /** Returns the current plan of `topic`. It must not be stored, because it does not follow later changes. */
-  planFor(topic: Topic): DeliveryPlan<S, P> {
+  resolvePlan(topic: Topic): DeliveryPlan<S, P> {
     // Only routers use this field. A route of another router is of another era, and so never current.
     const route = topic.route as CachedRoute<S, P> | undefined
     if (route !== undefined && this.#invalidation.isCurrent(route)) return route.plan
@@ -188,18 +188,18 @@ export class TopicRouter<S extends object, P extends object = object> {
 
   /** Returns whether a peer that counts before this shard has the filter as well. Then that peer counts and lists it. */
   isCountedOnPeers(bare: TopicFilter): boolean {
-    return !this.#onPeers.isEmpty && this.#onPeers.isHeldBy(bare, this.#countsBefore)
+    return !this.#onPeers.isEmpty && this.#onPeers.hasSubscriber(bare, this.#countsBefore)
   }
 
   #makeRoute(topic: Topic, stale: CachedRoute<S, P> | undefined): DeliveryPlan<S, P> {
     this.#costlySteps++
     // A route of another router refers to subscribers that no longer exist.
-    const route = stale !== undefined && this.#invalidation.isOfThisEra(stale) ? stale : this.#newRoute(topic)
-    if (route.exact === undefined || route.exact.isEmpty) route.exact = this.#trie.exactSubscribers(topic.name)
+    const route = stale !== undefined && this.#invalidation.isOfThisEra(stale) ? stale : this.#createRoute(topic)
+    if (route.exact === undefined || route.exact.isEmpty) route.exact = this.#trie.findExactSubscribers(topic.name)
     const subscriberLists = route.exact === undefined ? [] : [route.exact]
     this.#trie.addWildcardSubscribers(topic.name, subscriberLists)
-    const onPeers = this.#onPeers.isEmpty ? noPeers : this.#onPeers.subscribersFor(topic.name)
-    const rules = this.#rules === undefined ? undefined : this.#rulesFor(topic.name)
+    const onPeers = this.#onPeers.isEmpty ? noPeers : this.#onPeers.findSubscribers(topic.name)
+    const rules = this.#rules === undefined ? undefined : this.#findRules(topic.name)
     const isEmpty = subscriberLists.length === 0 && onPeers.length === 0 && rules === undefined
     const { admits, hides } = this.#rights
     const admission: Admission<S> = {
@@ -211,7 +211,7 @@ export class TopicRouter<S extends object, P extends object = object> {
     return route.plan
   }
 
-  #newRoute(topic: Topic): CachedRoute<S, P> {
+  #createRoute(topic: Topic): CachedRoute<S, P> {
     const route = new CachedRoute<S, P>(topic, this.#emptyPlan)
     topic.route = route
     this.#invalidation.addWatch(route)

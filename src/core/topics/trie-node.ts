@@ -27,7 +27,7 @@ export class TrieNode<S extends object, O> {
     )
   }
 
-  child(level: string): TrieNode<S, O> | undefined {
+  getChild(level: string): TrieNode<S, O> | undefined {
     if (this.#children !== undefined) return this.#children.get(level)
     return this.#loneChild?.level === level ? this.#loneChild : undefined
   }

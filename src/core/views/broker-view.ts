@@ -14,23 +14,23 @@ import type { CachedAuthorization } from '../model/authorization-cache.ts'
 import {
   findMatching,
   type MatchingFound,
-  obstacleToPublish,
-  obstacleToSubscribe,
+  findPublishObstacle,
+  findSubscribeObstacle,
   type ClientStatus,
-  clientStatusOf,
+  findClientStatus,
 } from './explanation.ts'
 import { type DelayedView, findDelayed, listDelayed } from './delayed-list.ts'
 import { type RecountedUse, recountMemory } from './memory-recount.ts'
 import { listNearlyFull, type NearlyFullSession } from './nearly-full-sessions.ts'
 import { type MemoryUser, walkMemoryUsers } from './memory-users.ts'
 import { estimateDelivery, type DeliveryEstimate } from './delivery-estimate.ts'
-import { findRetained, type RetainedMessageView, type RetainedWalk, walkRetained } from './retained-list.ts'
+import { findRetainedView, type RetainedMessageView, type RetainedWalk, walkRetained } from './retained-list.ts'
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { type ClientFilter, listClients } from './client-list.ts'
-import { clientQueueOf, type ClientQueueView } from './client-queue.ts'
-import { clientIdOf } from './client-id-of.ts'
-import { type ClientView, viewOf } from './client-view.ts'
+import { toClientQueue, type ClientQueueView } from './client-queue.ts'
+import { findClientId } from './client-id-of.ts'
+import { type ClientView, toClientView } from './client-view.ts'
 import { listSubscriptions, type SubscriptionFilter, type SubscriptionView } from './subscription-list.ts'
 import type { Slice, SliceWanted } from './walk.ts'
 
@@ -65,7 +65,7 @@ export class BrokerView {
   }
 
   /** Returns at most `max` persistent sessions whose queue is nearly full. */
-  nearlyFullSessions(max: number): readonly NearlyFullSession[] {
+  listNearlyFullSessions(max: number): readonly NearlyFullSession[] {
     return listNearlyFull(this.#state, max)
   }
 
@@ -89,12 +89,12 @@ export class BrokerView {
   get waitingForActions(): { readonly count: number; readonly clientId: string } | undefined {
     const { forActions } = this.#state.waiting
     const [connection] = forActions
-    return connection && { count: forActions.size, clientId: clientIdOf(connection) ?? '' }
+    return connection && { count: forActions.size, clientId: findClientId(connection) ?? '' }
   }
 
   /** Returns client IDs of the clients that `waitingForActions` counts, at most `max`. */
-  clientsWaitingForActions(max: number): readonly string[] {
-    return [...this.#state.waiting.forActions].slice(0, max).flatMap((connection) => clientIdOf(connection) ?? [])
+  listClientsWaitingForActions(max: number): readonly string[] {
+    return [...this.#state.waiting.forActions].slice(0, max).flatMap((connection) => findClientId(connection) ?? [])
   }
 
   /** Returns whether messages reach the subscribers on all shards, so that listeners may open. */
@@ -145,12 +145,12 @@ export class BrokerView {
   }
 
   /** Returns delayed messages in the order in which they were stored. */
-  delayedSlice(skip: number, maxRows: number): readonly DelayedView[] {
+  listDelayed(skip: number, maxRows: number): readonly DelayedView[] {
     return listDelayed(this.#state.wills, skip, maxRows)
   }
 
   /** Returns the message, with its payload if that is in memory. */
-  delayedMessage(id: string): DelayedView | undefined {
+  findDelayed(id: string): DelayedView | undefined {
     return findDelayed(this.#state.wills, id)
   }
 
@@ -167,19 +167,19 @@ export class BrokerView {
     return this.#state.counts
   }
 
-  client(clientId: string): ClientView | undefined {
+  findClient(clientId: string): ClientView | undefined {
     const session = this.#state.sessions.get(clientId)
-    return session === undefined ? undefined : viewOf(session, this.#state.settings)
+    return session === undefined ? undefined : toClientView(session, this.#state.settings)
   }
 
   /** Undefined if no such session exists. */
-  clientQueue(clientId: string, limit: number): ClientQueueView | undefined {
+  findClientQueue(clientId: string, limit: number): ClientQueueView | undefined {
     const session = this.#state.sessions.get(clientId)
-    return session === undefined ? undefined : clientQueueOf(session, limit)
+    return session === undefined ? undefined : toClientQueue(session, limit)
   }
 
-  *clients(): IterableIterator<ClientView> {
-    for (const session of this.#state.sessions.values()) yield viewOf(session, this.#state.settings)
+  *walkClients(): IterableIterator<ClientView> {
+    for (const session of this.#state.sessions.values()) yield toClientView(session, this.#state.settings)
   }
 
   /** Returns a slice of the clients that match the filter. */
@@ -192,12 +192,12 @@ export class BrokerView {
   }
 
   /** Returns the cached permissions of a connected client to publish; undefined if it is not connected. */
-  cachedAuthorizations(clientId: string): readonly CachedAuthorization[] | undefined {
+  listCachedAuthorizations(clientId: string): readonly CachedAuthorization[] | undefined {
     const connection = this.#state.sessions.get(clientId)?.connection
-    return connection === undefined ? undefined : [...(connection.authorizationCache?.cachedEntries() ?? [])]
+    return connection === undefined ? undefined : [...(connection.authorizationCache?.walkEntries() ?? [])]
   }
 
-  subscriptions(clientId: string): ReadonlyMap<TopicFilter, SubscriptionOptions> {
+  findSubscriptions(clientId: string): ReadonlyMap<TopicFilter, SubscriptionOptions> {
     return this.#state.sessions.get(clientId)?.subscriptions ?? new Map<TopicFilter, SubscriptionOptions>()
   }
 
@@ -210,8 +210,8 @@ export class BrokerView {
    * Returns the identity and the remaining limits of a client at that time; undefined if it has no session on this
    * shard.
    */
-  clientStatus(clientId: string, nowMs: number): ClientStatus | undefined {
-    return clientStatusOf(this.#state, clientId, nowMs)
+  findClientStatus(clientId: string, nowMs: number): ClientStatus | undefined {
+    return findClientStatus(this.#state, clientId, nowMs)
   }
 
   /** Returns at most `limit` subscriptions of this shard that match a publication. */
@@ -223,10 +223,10 @@ export class BrokerView {
   }
 
   /** Returns an obstacle other than permissions as text. `topic` is a filter for `subscribe`. */
-  obstacle(action: 'publish' | 'subscribe', topic: string): string | undefined {
+  findObstacle(action: 'publish' | 'subscribe', topic: string): string | undefined {
     return action === 'publish'
-      ? obstacleToPublish(this.#state.storage, topic)
-      : obstacleToSubscribe(this.#state.settings, topic as TopicFilter)
+      ? findPublishObstacle(this.#state.storage, topic)
+      : findSubscribeObstacle(this.#state.settings, topic as TopicFilter)
   }
 
   /** Estimates the deliveries of a message of this QoS by sessions of this shard, over all of these topics. */
@@ -235,17 +235,17 @@ export class BrokerView {
   }
 
   /** Returns the retained messages of this shard that match. */
-  retainedMatching(filter: TopicFilter): RetainedWalk {
+  walkRetained(filter: TopicFilter): RetainedWalk {
     return walkRetained(this.#state.retained, filter)
   }
 
   /** Returns the retained message of one topic, with its payload. */
-  retainedMessage(topic: TopicName): RetainedMessageView | undefined {
-    return findRetained(this.#state.retained, topic)
+  findRetainedView(topic: TopicName): RetainedMessageView | undefined {
+    return findRetainedView(this.#state.retained, topic)
   }
 
   /** Returns one entry per session; undefined for sessions that are not slow. */
-  slowSessions(nowMs: number): IterableIterator<SlowSession | undefined> {
+  walkSlowSessions(nowMs: number): IterableIterator<SlowSession | undefined> {
     return walkSlowSessions(this.#state.sessions, nowMs)
   }
 
@@ -255,7 +255,7 @@ export class BrokerView {
   }
 
   /** Returns for each session its large uses of memory. */
-  memoryUsers(): IterableIterator<readonly MemoryUser[]> {
+  walkMemoryUsers(): IterableIterator<readonly MemoryUser[]> {
     return walkMemoryUsers(this.#state.sessions)
   }
 
@@ -264,7 +264,7 @@ export class BrokerView {
     return this.#state.memory
   }
 
-  retained(topic: Topic): RetainedMessage | undefined {
+  findRetained(topic: Topic): RetainedMessage | undefined {
     return this.#state.retained.tree.get(topic.name)
   }
 }

@@ -4,7 +4,7 @@ import type { Parts } from '../state/parts.ts'
 import { isInternalClient } from '../messages/internal-clients.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
 import type { Session } from '../state/sessions/session.ts'
-import { type ClientView, protocolOf, viewOf, waitingOf } from './client-view.ts'
+import { type ClientView, findProtocol, toClientView, countWaiting } from './client-view.ts'
 import { type Slice, SliceBuilder, type SliceWanted, walkSessions } from './walk.ts'
 
 /** All conditions must hold. Bounds are inclusive; a client without such a time matches no bounds. */
@@ -49,43 +49,44 @@ export function listClients(
   const builder = new SliceBuilder<ClientView>(wanted)
   if (filter.clientId !== undefined) {
     const session = sessions.get(filter.clientId)
-    if (session !== undefined && isWanted(session, filter)) builder.pass(() => viewOf(session, settings))
+    if (session !== undefined && matchesClientFilter(session, filter))
+      builder.addRow(() => toClientView(session, settings))
     return { rows: builder.rows, passed: builder.passed, next: undefined }
   }
   const next = walkSessions(sessions, wanted, (session) => {
-    if (!isWanted(session, filter)) return undefined
+    if (!matchesClientFilter(session, filter)) return undefined
     if (builder.isFull) return 0
-    builder.pass(() => viewOf(session, settings))
+    builder.addRow(() => toClientView(session, settings))
     return undefined
   })
   return { rows: builder.rows, passed: builder.passed, next }
 }
 
-function isWanted(session: Session, filter: ClientFilter): boolean {
+function matchesClientFilter(session: Session, filter: ClientFilter): boolean {
   const { username, peerAddress } = session.identity
   return (
-    is(session.clientId, filter.clientId) &&
-    is(username, filter.username) &&
+    matchesValue(session.clientId, filter.clientId) &&
+    matchesValue(username, filter.username) &&
     (filter.namespace === undefined || isOfNamespace(session.clientId, filter.namespace)) &&
-    is(session.connection !== undefined, filter.isConnected) &&
+    matchesValue(session.connection !== undefined, filter.isConnected) &&
     (filter.isInternal === undefined || isInternalClient(session.identity.clientId) === filter.isInternal) &&
-    is(session.lastConnect.cleanStart, filter.cleanStart) &&
-    is(protocolOf(session).version, filter.version) &&
-    is(protocolOf(session).name, filter.protocolName) &&
-    is(session.connection?.peerAddress ?? peerAddress, filter.address) &&
-    is(session.connection?.gatewayClient?.endpointName, filter.endpointName) &&
+    matchesValue(session.lastConnect.cleanStart, filter.cleanStart) &&
+    matchesValue(findProtocol(session).version, filter.version) &&
+    matchesValue(findProtocol(session).name, filter.protocolName) &&
+    matchesValue(session.connection?.peerAddress ?? peerAddress, filter.address) &&
+    matchesValue(session.connection?.gatewayClient?.endpointName, filter.endpointName) &&
     hasPart(session.connection?.gatewayClient?.endpointName ?? '', filter.endpointNamePart) &&
     isWithin(session.connection?.gatewayClient?.lifetimeSeconds, filter.lifetimeSeconds) &&
     hasPart(session.identity.clientId, filter.clientIdPart) &&
     hasPart(username ?? '', filter.usernamePart) &&
     isWithin(session.createdAtMs, filter.createdAtMs) &&
     isWithin(session.lastConnect.atMs, filter.connectedAtMs) &&
-    (filter.waiting === undefined || isWithin(waitingOf(session), filter.waiting)) &&
+    (filter.waiting === undefined || isWithin(countWaiting(session), filter.waiting)) &&
     isWithin(session.counts.dropped, filter.droppedMessages)
   )
 }
 
-function is<Value>(value: Value, wanted: Value | undefined): boolean {
+function matchesValue<Value>(value: Value, wanted: Value | undefined): boolean {
   return wanted === undefined || value === wanted
 }
 

@@ -28,22 +28,22 @@ export interface ClientQueueView {
 }
 
 /** Returns at most `limit` messages of those in memory. */
-export function clientQueueOf(session: Session, limit: number): ClientQueueView {
+export function toClientQueue(session: Session, limit: number): ClientQueueView {
   const { stored } = session
   const { outgoing } = session
-  const inflight = [...(outgoing.inflight?.inSendOrder() ?? [])]
+  const inflight = [...(outgoing.inflight?.listInSendOrder() ?? [])]
   const known = new Set(inflight)
-  for (const delivery of outgoing.postponed?.all() ?? []) if (!known.has(delivery)) inflight.push(delivery)
-  const waiting = [...(outgoing.pending?.all() ?? []), ...(stored?.reads.tailInMemory ?? [])]
+  for (const delivery of outgoing.postponed?.listItems() ?? []) if (!known.has(delivery)) inflight.push(delivery)
+  const waiting = [...(outgoing.pending?.listItems() ?? []), ...(stored?.reads.tailInMemory ?? [])]
   return {
-    inMemory: [...inflight, ...waiting].slice(0, limit).map(viewOf),
+    inMemory: [...inflight, ...waiting].slice(0, limit).map(toQueuedMessageView),
     onDiskFrom: stored !== undefined && session.onDiskCount > 0 ? stored.diskFrom : undefined,
   }
 }
 
 const stateNames = { waiting: 'waiting', sent: 'inflight', received: 'rel' } as const
 
-function viewOf({ stage, qos, sequence, message }: SessionDelivery): QueuedMessageView {
+function toQueuedMessageView({ stage, qos, sequence, message }: SessionDelivery): QueuedMessageView {
   return {
     state: stateNames[stage],
     qos,

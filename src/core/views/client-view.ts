@@ -46,10 +46,10 @@ export interface ClientView {
   readonly sentPackets: number
 }
 
-export function viewOf(session: Session, settings: CoreSettings): ClientView {
+export function toClientView(session: Session, settings: CoreSettings): ClientView {
   const { clientId, identity, expirySeconds, connection } = session
   const { cleanStart } = session.lastConnect
-  const { name: protocolName, version } = protocolOf(session)
+  const { name: protocolName, version } = findProtocol(session)
   const isConnected = connection !== undefined
   return {
     clientId,
@@ -57,7 +57,7 @@ export function viewOf(session: Session, settings: CoreSettings): ClientView {
     protocolName,
     version,
     isConnected,
-    gatewayClient: gatewayClientOf(connection),
+    gatewayClient: copyGatewayClient(connection),
     cleanStart,
     expirySeconds,
     createdAtMs: session.createdAtMs,
@@ -70,7 +70,7 @@ export function viewOf(session: Session, settings: CoreSettings): ClientView {
     maxSubscriptions: settings.maxSubscriptions,
     inflight: session.outgoing.inflightCount,
     maxInflight: session.outgoing.windowLimit,
-    waiting: waitingOf(session),
+    waiting: countWaiting(session),
     maxWaiting: settings.maxQueuedMessages,
     droppedMessages: session.counts.dropped,
     unreleased: session.incoming.packetIds?.size ?? 0,
@@ -85,18 +85,18 @@ export function viewOf(session: Session, settings: CoreSettings): ClientView {
 }
 
 /** Returns a copy, because the gateway changes the fields of its object. */
-function gatewayClientOf(connection: Connection | undefined): GatewayClient | undefined {
+function copyGatewayClient(connection: Connection | undefined): GatewayClient | undefined {
   if (connection?.gatewayClient === undefined) return undefined
   const { isSleeping, protocolVersion, endpointName, lifetimeSeconds } = connection.gatewayClient
   return { isSleeping, protocolVersion, endpointName, lifetimeSeconds }
 }
 
-export function waitingOf(session: Session): number {
+export function countWaiting(session: Session): number {
   return session.outgoing.pendingCount + session.onDiskCount
 }
 
 /** For a disconnected client only the state of its session is known. */
-export function protocolOf({ connection, lastConnect: { version } }: Pick<Session, 'connection' | 'lastConnect'>): {
+export function findProtocol({ connection, lastConnect: { version } }: Pick<Session, 'connection' | 'lastConnect'>): {
   readonly name: string
   readonly version: number
 } {

@@ -24,17 +24,17 @@ export function listDelayed({ delayedMessages }: WillState, skip: number, maxRow
   let place = 0
   for (const [id, message] of delayedMessages) {
     if (rows.length >= maxRows) break
-    if (place++ >= skip) rows.push(viewOf(id, message, false))
+    if (place++ >= skip) rows.push(toDelayedView(id, message, false))
   }
   return rows
 }
 
 export function findDelayed({ delayedMessages }: WillState, id: string): DelayedView | undefined {
   const found = delayedMessages.get(id)
-  return found === undefined ? undefined : viewOf(id, found, true)
+  return found === undefined ? undefined : toDelayedView(id, found, true)
 }
 
-function viewOf(id: string, message: DelayedMessage, hasPayload: boolean): DelayedView {
+function toDelayedView(id: string, message: DelayedMessage, hasPayload: boolean): DelayedView {
   const { will, dueAtMs, topic, qos, publisher, publisherUsername, publishedAtMs, payloadBytes } = message
   const payload = hasPayload && will.message !== undefined ? new Uint8Array(will.message.payload()) : undefined
   const fields = { topic, qos, publisher, publisherUsername, publishedAtMs, payloadBytes, payload }

@@ -2,9 +2,9 @@
 
 import { parseTopicName, type QoS } from '../../protocol/index.ts'
 import type { CoreSettings } from '../model/settings.ts'
-import { maxStoredOf, overflowOf } from '../queues/persistent-queue.ts'
+import { selectMaxStored, selectOverflow } from '../queues/persistent-queue.ts'
 import type { Parts } from '../state/parts.ts'
-import { effectiveQoS, hasQueueSpace } from '../queues/enqueue-for-session.ts'
+import { computeEffectiveQoS, hasQueueSpace } from '../queues/enqueue-for-session.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 export interface DeliveryEstimate {
@@ -27,9 +27,9 @@ export function estimateDelivery(
   for (const text of topics) {
     const name = parseTopicName(text)
     if (name === undefined) continue
-    for (const match of state.router.planFor(state.topics.named(name)).localMatches) {
+    for (const match of state.router.resolvePlan(state.topics.internName(name)).localMatches) {
       estimate.matched++
-      const outcome = outcomeOf(state, match.subscriber, effectiveQoS(state.settings, qos, match.qos))
+      const outcome = estimateOutcome(state, match.subscriber, computeEffectiveQoS(state.settings, qos, match.qos))
       if (outcome !== 'missed') estimate[outcome]++
       if (outcome === 'queued' && losesOldest(state.settings, match.subscriber)) estimate.dropped++
     }
@@ -39,11 +39,11 @@ export function estimateDelivery(
 
 function losesOldest(settings: CoreSettings, session: Session): boolean {
   const count = session.stored?.count ?? 0
-  return count >= maxStoredOf(settings, session) && overflowOf(settings, session) === 'drop-oldest'
+  return count >= selectMaxStored(settings, session) && selectOverflow(settings, session) === 'drop-oldest'
 }
 
 /** `missed`: at QoS 0, or for a clean session, nothing is queued for a disconnected client. */
-export function outcomeOf(
+export function estimateOutcome(
   state: Parts<'memory' | 'settings'>,
   session: Session,
   qos: QoS,

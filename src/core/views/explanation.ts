@@ -1,7 +1,7 @@
 // Explains the permissions of a client and the receivers of a message. Read only.
 
 import {
-  beginsLikeFilter,
+  hasFilterPrefix,
   hasWildcard,
   parseTopicName,
   splitExclusiveFilter,
@@ -15,13 +15,13 @@ import type { BrokerRouter } from '../state/broker-state.ts'
 import type { StorageState } from '../state/storage-state.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts } from '../state/parts.ts'
-import { effectiveQoS } from '../queues/enqueue-for-session.ts'
+import { computeEffectiveQoS } from '../queues/enqueue-for-session.ts'
 import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { canReceive, isHiddenBelowMountpoint } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
-import { outcomeOf } from './delivery-estimate.ts'
+import { estimateOutcome } from './delivery-estimate.ts'
 
 /** Identity and remaining limits of a client. */
 export interface ClientStatus {
@@ -39,7 +39,7 @@ export interface Quota {
   readonly limit: number
 }
 
-export function clientStatusOf(
+export function findClientStatus(
   state: Parts<'sessions' | 'settings'>,
   clientId: string,
   nowMs: number,
@@ -51,11 +51,11 @@ export function clientStatusOf(
     identity,
     isConnected: connection !== undefined,
     mountpoint,
-    quotas: quotasOf(state.settings, session, nowMs),
+    quotas: listQuotas(state.settings, session, nowMs),
   }
 }
 
-function quotasOf(settings: CoreSettings, session: Session, nowMs: number): Quota[] {
+function listQuotas(settings: CoreSettings, session: Session, nowMs: number): Quota[] {
   const { connection, stored } = session
   const quotas: Quota[] = [
     { name: 'max_subscriptions', used: session.subscriptions?.size ?? 0, limit: settings.maxSubscriptions },
@@ -74,12 +74,12 @@ function quotasOf(settings: CoreSettings, session: Session, nowMs: number): Quot
     { name: 'max_inflight_window', used: session.outgoing.inflightCount, limit: session.outgoing.windowLimit },
     { name: 'max_unsent_bytes', used: connection.unsentBytes, limit: settings.maxUnsentBytes },
   )
-  const { messages, bytes } = connection.rateLimiter?.left(nowMs) ?? {}
+  const { messages, bytes } = connection.rateLimiter?.computeRemaining(nowMs) ?? {}
   const rates = [
     { name: 'messages_rate', rate: messages },
     { name: 'bytes_rate', rate: bytes },
-    { name: 'deliveries_rate', rate: connection.sendLimits?.deliveries?.left(nowMs).messages },
-    { name: 'subscriptions_rate', rate: connection.sendLimits?.subscriptions?.left(nowMs).messages },
+    { name: 'deliveries_rate', rate: connection.sendLimits?.deliveries?.computeRemaining(nowMs).messages },
+    { name: 'subscriptions_rate', rate: connection.sendLimits?.subscriptions?.computeRemaining(nowMs).messages },
   ]
   for (const { name, rate } of rates)
     if (rate !== undefined) quotas.push({ name, used: rate.perSecond - rate.left, limit: rate.perSecond })
@@ -119,14 +119,20 @@ export function findMatching(
   if (name === undefined) return { subscriptions, isCut: false }
   for (const [session, filter, options] of walk(state.router, name)) {
     if (subscriptions.length >= limit) return { subscriptions, isCut: true }
-    const deliveredQoS = effectiveQoS(state.settings, publication.qos, options.qos)
+    const deliveredQoS = computeEffectiveQoS(state.settings, publication.qos, options.qos)
     subscriptions.push({
       clientId: session.clientId,
       filter,
       grantedQoS: options.qos,
       deliveredQoS,
       isConnected: session.connection !== undefined,
-      outcome: outcomeFor(state, session, { filter, options, name, deliveredQoS, publisher: publication.publisher }),
+      outcome: explainOutcome(state, session, {
+        filter,
+        options,
+        name,
+        deliveredQoS,
+        publisher: publication.publisher,
+      }),
     })
   }
   return { subscriptions, isCut: false }
@@ -136,7 +142,7 @@ function* walk(
   router: BrokerRouter,
   topic: TopicName,
 ): IterableIterator<readonly [session: Session, filter: string, options: SubscriptionOptions]> {
-  for (const [filter, filterSubscribers] of router.matching(topic)) {
+  for (const [filter, filterSubscribers] of router.walkMatching(topic)) {
     for (const [session, options] of filterSubscribers.entries())
       if (!isHiddenBelowMountpoint(session, { name: topic }, filterSubscribers.wildcardStart))
         yield [session, filter, options]
@@ -148,7 +154,7 @@ function* walk(
   }
 }
 
-function outcomeFor(
+function explainOutcome(
   state: Parts<'access' | 'memory' | 'settings' | 'topics'>,
   session: Session,
   of: {
@@ -159,23 +165,23 @@ function outcomeFor(
     readonly publisher: string
   },
 ): MatchingSubscription['outcome'] {
-  if (!canReceive(state, session, state.topics.named(of.name))) return 'denied'
+  if (!canReceive(state, session, state.topics.internName(of.name))) return 'denied'
   if (of.options.noLocal && session.clientId === of.publisher) return 'own'
   if (splitSharedFilter(of.filter as TopicFilter) !== undefined) return 'group'
-  return outcomeOf(state, session, of.deliveredQoS)
+  return estimateOutcome(state, session, of.deliveredQoS)
 }
 
 /** Returns an obstacle to a publication other than permissions, as text; undefined: none. */
-export function obstacleToPublish(storage: StorageState, topic: string): string | undefined {
+export function findPublishObstacle(storage: StorageState, topic: string): string | undefined {
   if (isBrokerTopic(topic)) return "$SYS and the topics below it are the broker's own"
   if (isEventTopic(topic)) return "topics below $event/, $events/ and $bridge/ are the broker's own"
   if (isReservedInNamespace(topic)) return 'topics of the broker are reserved in each namespace'
-  if (beginsLikeFilter(topic)) return 'no subscription matches a topic that begins like this'
+  if (hasFilterPrefix(topic)) return 'no subscription matches a topic that begins like this'
   return storage.isHealthy ? undefined : 'the disk fails: messages that must be stored are refused'
 }
 
 /** Returns an obstacle to a subscription other than permissions. */
-export function obstacleToSubscribe(settings: CoreSettings, filter: TopicFilter): string | undefined {
+export function findSubscribeObstacle(settings: CoreSettings, filter: TopicFilter): string | undefined {
   if (splitExclusiveFilter(filter) !== undefined && !settings.exclusiveSubscriptionAvailable)
     return 'mqtt.exclusive_subscription is off'
   if (splitSharedFilter(filter) !== undefined && !settings.sharedSubscriptionAvailable)

@@ -31,14 +31,14 @@ export function internalSessionOf(sessions: SessionTable, clientId: string): Int
     subscriptions: session.subscriptions ?? nothing,
     unreleased: [...(session.incoming.packetIds?.entries() ?? [])].map(([packetId]) => packetId),
     spooled: session.stored?.count ?? session.outgoing.inflightCount + session.outgoing.pendingCount,
-    oldestAtMs: oldestOf(session),
+    oldestAtMs: findOldestAtMs(session),
     dropped: session.counts.dropped,
     drops: session.internal?.drops ?? none,
     onDiskFrom: session.onDiskCount > 0 ? session.stored?.diskFrom : undefined,
   }
 }
 
-function oldestOf({ outgoing }: Session): number | undefined {
+function findOldestAtMs({ outgoing }: Session): number | undefined {
   let oldestAtMs = outgoing.pending?.peek()?.message?.publishedAtMs
   outgoing.inflight?.forEach(({ message }) => {
     const atMs = message?.publishedAtMs

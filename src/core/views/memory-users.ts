@@ -16,12 +16,12 @@ const subscriptionBytes = 512
 
 /** Returns for each session its memory by use, in no order; small uses are omitted. */
 export function* walkMemoryUsers(sessions: SessionTable): IterableIterator<readonly MemoryUser[]> {
-  for (const session of sessions.values()) yield usesOf(session)
+  for (const session of sessions.values()) yield listUses(session)
 }
 
 const minReportedBytes = 65_536
 
-function usesOf({ clientId, connection, subscriptions, outgoing }: Session): MemoryUser[] {
+function listUses({ clientId, connection, subscriptions, outgoing }: Session): MemoryUser[] {
   const all = [
     { use: 'queues', clientId, bytes: outgoing.heldBytes },
     { use: 'aliases', clientId, bytes: connection?.aliasBytes ?? 0 },

@@ -1,6 +1,6 @@
 // Persistent sessions whose queue has 80 % of mqtt.max_stored_messages or more.
 
-import { maxStoredOf, overflowOf } from '../queues/persistent-queue.ts'
+import { selectMaxStored, selectOverflow } from '../queues/persistent-queue.ts'
 import type { Parts } from '../state/parts.ts'
 
 export interface NearlyFullSession {
@@ -25,9 +25,9 @@ export function listNearlyFull(
     found.push({
       clientId,
       storedMessages: stored.count,
-      limit: maxStoredOf(settings, session),
+      limit: selectMaxStored(settings, session),
       lastSeenAtMs: connection === undefined ? disconnectedAtMs : undefined,
-      dropsOldest: overflowOf(settings, session) === 'drop-oldest',
+      dropsOldest: selectOverflow(settings, session) === 'drop-oldest',
     })
   }
   return found

@@ -3,7 +3,7 @@
 import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { RetainedState } from '../state/retained-state.ts'
 import { never } from '../messages/message.ts'
-import { type RetainedMessage, StoredRetained, wholeMessage } from '../messages/retained-message.ts'
+import { type RetainedMessage, StoredRetained, toMessage } from '../messages/retained-message.ts'
 
 export interface RetainedView {
   readonly topic: string
@@ -27,24 +27,24 @@ export interface RetainedWalk {
 }
 
 export function walkRetained({ tree }: RetainedState, filter: TopicFilter): RetainedWalk {
-  const cursor = tree.matching(filter)
+  const cursor = tree.walkMatching(filter)
   return {
     next: (limitVisited) => {
       const { messages, isEnd } = cursor.next(limitVisited)
-      return { rows: messages.map(viewOf), isEnd }
+      return { rows: messages.map(toRetainedView), isEnd }
     },
   }
 }
 
 /** Undefined if the topic has no retained message on this shard. */
-export function findRetained({ tree }: RetainedState, topic: TopicName): RetainedMessageView | undefined {
+export function findRetainedView({ tree }: RetainedState, topic: TopicName): RetainedMessageView | undefined {
   const message = tree.get(topic)
   if (message === undefined) return undefined
-  const payload = message instanceof StoredRetained ? undefined : new Uint8Array(wholeMessage(message).payload())
-  return { ...viewOf(message), payload }
+  const payload = message instanceof StoredRetained ? undefined : new Uint8Array(toMessage(message).payload())
+  return { ...toRetainedView(message), payload }
 }
 
-function viewOf({
+function toRetainedView({
   topicName,
   qos,
   payloadBytes,

@@ -18,10 +18,10 @@ export interface SlowSession {
  * a parameter, because the last turn may be long ago.
  */
 export function* walkSlowSessions(sessions: SessionTable, nowMs: number): IterableIterator<SlowSession | undefined> {
-  for (const session of sessions.values()) yield slownessOf(session, nowMs)
+  for (const session of sessions.values()) yield measureSlowness(session, nowMs)
 }
 
-function slownessOf(session: Session, nowMs: number): SlowSession | undefined {
+function measureSlowness(session: Session, nowMs: number): SlowSession | undefined {
   if (session.connection === undefined) return undefined
   const inFlight = session.outgoing.inflightCount
   const waiting = inFlight + session.outgoing.pendingCount + session.onDiskCount

@@ -1,6 +1,12 @@
 // The filter of subscription lists, and a slice of the matching subscriptions.
 
-import { bareFilter, hasWildcard, matchesFilter, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
+import {
+  removeFilterPrefix,
+  hasWildcard,
+  matchesFilter,
+  splitSharedFilter,
+  type TopicFilter,
+} from '../../protocol/index.ts'
 import type { BrokerRouter } from '../state/broker-state.ts'
 import type { Parts } from '../state/parts.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
@@ -53,7 +59,7 @@ export function listSubscriptions(
   const visit = (session: Session, offset: number): number | undefined =>
     addRows(builder, session, { router: state.router, offset, filter, wanted })
   if (filter.clientId === undefined) {
-    const chosen = holdersOf(state.router, filter)
+    const chosen = listHolders(state.router, filter)
     const next = chosen === undefined ? walkSessions(sessions, wanted, visit) : walkChosen(chosen, wanted, visit)
     return { rows: builder.rows, passed: builder.passed, next }
   }
@@ -67,10 +73,10 @@ export function listSubscriptions(
 /**
  * Returns the subscribers of the one requested topic, in the order of walks. Undefined: all sessions must be visited.
  */
-function holdersOf(router: BrokerRouter, { filter, bareFilter: bare }: SubscriptionFilter): Session[] | undefined {
-  const topic = bare ?? (filter === undefined ? undefined : bareFilter(filter as TopicFilter))
+function listHolders(router: BrokerRouter, { filter, bareFilter: bare }: SubscriptionFilter): Session[] | undefined {
+  const topic = bare ?? (filter === undefined ? undefined : removeFilterPrefix(filter as TopicFilter))
   if (topic === undefined) return undefined
-  const filterSubscribers = router.subscribersOfFilter(topic as TopicFilter)
+  const filterSubscribers = router.findFilterSubscribers(topic as TopicFilter)
   if (filterSubscribers === undefined) return []
   let subscribers = filterSubscribers.size
   filterSubscribers.forEachGroup((group) => void (subscribers += group.size))
@@ -101,16 +107,16 @@ function addRows(
   let at = 0
   for (const [held, { qos, noLocal, retainAsPublished, retainHandling }] of subscriptions ?? []) {
     if (at++ < offset) continue
-    if (!isWanted(held, qos, filter)) continue
+    if (!matchesSubscriptionFilter(held, qos, filter)) continue
     if (filter.isOnePerTopic === true && !isFirstOfTopic(router, session, held)) continue
     if (builder.isFull) return at - 1
-    builder.pass(() => ({ clientId, filter: held, qos, noLocal, retainAsPublished, retainHandling }))
+    builder.addRow(() => ({ clientId, filter: held, qos, noLocal, retainAsPublished, retainHandling }))
     if ((at - offset) % rowsBetweenLooks === 0 && wanted.isOver()) return at
   }
   return undefined
 }
 
-function isWanted(held: TopicFilter, qos: number, filter: SubscriptionFilter): boolean {
+function matchesSubscriptionFilter(held: TopicFilter, qos: number, filter: SubscriptionFilter): boolean {
   if (filter.qos !== undefined && qos !== filter.qos) return false
   const isOfGroups = filter.group !== undefined || filter.isShared !== undefined
   const shared = isOfGroups ? splitSharedFilter(held) : undefined
@@ -118,8 +124,8 @@ function isWanted(held: TopicFilter, qos: number, filter: SubscriptionFilter): b
   if (filter.group !== undefined && shared?.group !== filter.group) return false
   const ofGroup = filter.group === undefined ? undefined : shared?.filter
   if (filter.filter !== undefined && held !== filter.filter && ofGroup !== filter.filter) return false
-  if (filter.bareFilter !== undefined && bareFilter(held) !== filter.bareFilter) return false
-  return filter.matching === undefined || isMatching(bareFilter(held), filter.matching)
+  if (filter.bareFilter !== undefined && removeFilterPrefix(held) !== filter.bareFilter) return false
+  return filter.matching === undefined || isMatching(removeFilterPrefix(held), filter.matching)
 }
 
 function isMatching(held: TopicFilter, matching: string): boolean {
@@ -128,8 +134,8 @@ function isMatching(held: TopicFilter, matching: string): boolean {
 
 /** The first shard with subscribers to a topic lists it, for the subscriber that represents all of them. */
 function isFirstOfTopic(router: BrokerRouter, session: Session, held: TopicFilter): boolean {
-  const bare = bareFilter(held)
-  const first = router.subscribersOfFilter(bare)?.first
+  const bare = removeFilterPrefix(held)
+  const first = router.findFilterSubscribers(bare)?.first
   if (first?.subscriber !== session || first.group !== splitSharedFilter(held)?.group) return false
   if (first.group === undefined && held !== bare && session.subscriptions?.has(bare) === true) return false
   return !router.isCountedOnPeers(bare)

@@ -50,7 +50,7 @@ export class SliceBuilder<Row> {
   }
 
   /** `row` is called only if the row is returned. */
-  pass(row: () => Row): void {
+  addRow(row: () => Row): void {
     this.passed++
     if (this.#maxRows > 0 && this.passed > this.#skip) this.rows.push(row())
   }

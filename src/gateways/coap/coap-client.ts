@@ -19,7 +19,7 @@ import {
   maxUnsentBytes,
   type MqttConnection,
   type MqttConnectionCallbacks,
-  publishFieldsOf,
+  toPublishFields,
 } from '../gateway.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { type Observation, CoapObservations } from './coap-observations.ts'
@@ -61,7 +61,7 @@ export interface CoapClientDependencies {
   readonly settings: CoapSettings
   readonly dependencies: GatewayDependencies
   notify(client: CoapClient, observation: Observation, packet: PublishPacket, settled: () => void): void
-  noteEnded(client: CoapClient): void
+  onEnded(client: CoapClient): void
   /** Called when `dueAtMs` of the client has changed. */
   schedule(client: CoapClient): void
 }
@@ -125,7 +125,7 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
     return this.credentials.username === username && isSameSecret(this.credentials.password, password)
   }
 
-  observationOf(token: Buffer): Observation | undefined {
+  findObservation(token: Buffer): Observation | undefined {
     return this.#observations?.withToken(token)
   }
 
@@ -139,18 +139,18 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
     return this.peer.port
   }
 
-  noteReceived(peer: PeerAddress): void {
+  recordReceived(peer: PeerAddress): void {
     this.#receivedAtMs = this.#gateway.dependencies.nowMs()
     const { peer: before } = this
     this.peer = peer
     if (before.address === peer.address && before.port === peer.port) return
-    this.#mqtt.noteClientChanged()
+    this.#mqtt.reportClientChange()
     // With the next packet, the broker checks whether the client may be connected from this address.
     if (before.address !== peer.address && this.#state === 'open') this.#ping()
   }
 
   /** Calls back when the broker has accepted or refused the client. */
-  whenOpen(onResponse: ResponseCallback): void {
+  runWhenOpen(onResponse: ResponseCallback): void {
     if (this.#state === 'open') onResponse(reasonCodes.success)
     else if (this.#state === 'ended' || (this.#whenOpen?.length ?? 0) >= maxPending) onResponse(reasonCodes.serverBusy)
     else (this.#whenOpen ??= []).push(onResponse)
@@ -164,8 +164,8 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
     const packetId = qos === 0 ? 0 : this.#takePacketId()
     if (packetId === undefined || this.#mqtt.unsentBytes > maxUnsentBytes) return onResponse(reasonCodes.serverBusy)
     if (qos > 0) this.#expect(packetId, onResponse)
-    const named = this.#gateway.topics.named(topic)
-    this.#mqtt.publish(publishFieldsOf({ topic: named, payload, qos, retain, packetId, expirySeconds }))
+    const named = this.#gateway.topics.internName(topic)
+    this.#mqtt.publish(toPublishFields({ topic: named, payload, qos, retain, packetId, expirySeconds }))
     if (qos === 0) onResponse(reasonCodes.success)
   }
 
@@ -176,7 +176,7 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
     onResponse: (reasonCode: number, found: Observation) => void,
   ): boolean {
     const { filter, qos, noLocal, retainHandling } = request
-    const known = this.observationOf(token)
+    const known = this.findObservation(token)
     if (known !== undefined && known.filter !== request.filter) this.cancel(known)
     const packetId = this.#takePacketId()
     if (packetId === undefined) return false
@@ -228,7 +228,7 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
     this.#expect(packetId, (reasonCode) => {
       if (reasonCode < reasonCodes.unspecifiedError) {
         this.#ping()
-        return reads.noteSubscribed(topic, this.#sentPings)
+        return reads.recordSubscribed(topic, this.#sentPings)
       }
       reads.refuse(topic, reasonCode)
     })
@@ -322,21 +322,21 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
   }
 
   #handleDelivery(packet: PublishPacket): void {
-    const settled = (): void => {
+    const settle = (): void => {
       if (this.#state === 'ended') return
       if (packet.qos === 1) this.#mqtt.acknowledge('puback', packet.packetId)
       else if (packet.qos === 2) this.#mqtt.acknowledge('pubrec', packet.packetId)
     }
     const name = packet.topic?.name ?? ''
-    if (packet.retain && this.#retainedReads?.take(name, packet) === true) return settled()
+    if (packet.retain && this.#retainedReads?.take(name, packet) === true) return settle()
     const ids = packet.properties?.subscriptionIdentifiers ?? []
-    const observations = ids.flatMap((id) => this.#observations?.of(id) ?? [])
+    const observations = ids.flatMap((id) => this.#observations?.listOfSubscription(id) ?? [])
     let open = observations.length
-    if (open === 0) return settled()
-    const done = (): void => {
-      if (--open === 0) settled()
+    if (open === 0) return settle()
+    const settleOne = (): void => {
+      if (--open === 0) settle()
     }
-    for (const observation of observations) this.#gateway.notify(this, observation, packet, done)
+    for (const observation of observations) this.#gateway.notify(this, observation, packet, settleOne)
   }
 
   #handleResponse(packetId: number, reasonCode: number): void {
@@ -370,6 +370,6 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
     this.#pending = undefined
     this.#retainedReads?.endAll(reasonCode)
     this.#observations = undefined
-    this.#gateway.noteEnded(this)
+    this.#gateway.onEnded(this)
   }
 }

@@ -5,7 +5,7 @@
 import { reasonCodes } from '../../protocol/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import { overrideClientId, overrideClientInfo } from '../client-info.ts'
-import { canBeSameDevice, hasSameIdentity, isSamePeer, peerKey } from '../peer-identity.ts'
+import { canBeSameDevice, hasSameIdentity, isSamePeer, toAssociationKey } from '../peer-identity.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { CoapClient, type CoapClientDependencies, type CoapCredentials } from './coap-client.ts'
 import { readClientId, type CoapRequest } from './coap-request.ts'
@@ -35,35 +35,35 @@ export class CoapClients {
     for (const client of [...this.#clients.values(), ...this.#replacing.values()]) client.end('normal')
   }
 
-  noteEnded(client: CoapClient): void {
+  removeClient(client: CoapClient): void {
     const { clientId } = client.credentials
     if (this.#clients.get(clientId) === client) this.#clients.delete(clientId)
     this.#forgetReplacing(client)
   }
 
   /** Returns the client of this ID if the request has its token, and comes from the identity that got the token. */
-  withToken(clientId: string, token: string | undefined, peer: PeerAddress): CoapClient | undefined {
-    const client = this.#clients.get(this.#nameOf(clientId))
+  findByToken(clientId: string, token: string | undefined, peer: PeerAddress): CoapClient | undefined {
+    const client = this.#clients.get(this.#resolveClientId(clientId))
     if (client === undefined || !client.hasToken(token) || !hasSameIdentity(client.peer, peer)) return undefined
-    client.noteReceived(peer)
+    client.recordReceived(peer)
     // The token was sent to this address. At another one it shows who the client is, and not that it receives there.
-    if (isSamePeer(client.firstPeer, peer)) this.#proofs.noteProven(peer)
+    if (isSamePeer(client.firstPeer, peer)) this.#proofs.recordProof(peer)
     return client
   }
 
   /** Returns the client of a request. `full`: a limit is reached. */
-  clientOf(parsed: CoapRequest, peer: PeerAddress): CoapClient | 'unauthenticated' | 'full' {
+  resolveClient(parsed: CoapRequest, peer: PeerAddress): CoapClient | 'unauthenticated' | 'full' {
     const { query } = parsed
     const token = query.get('token')
     const clientId = readClientId(parsed, peer)
-    const known = this.#clients.get(this.#nameOf(clientId))
+    const known = this.#clients.get(this.#resolveClientId(clientId))
     if (known?.token !== undefined || this.#gateway.settings.requiresConnection || token !== undefined)
-      return this.withToken(clientId, token, peer) ?? 'unauthenticated'
-    const credentials = this.#credentialsOf(query, clientId)
-    const candidates = [known, this.#replacing.get(placeOf(credentials, peer))]
+      return this.findByToken(clientId, token, peer) ?? 'unauthenticated'
+    const credentials = this.#resolveCredentials(query, clientId)
+    const candidates = [known, this.#replacing.get(toReplacingKey(credentials, peer))]
     const own = candidates.find((one) => one?.hasCredentials(credentials) === true && canBeSameDevice(one.peer, peer))
     const client = own ?? this.#open(credentials, undefined, peer)
-    client?.noteReceived(peer)
+    client?.recordReceived(peer)
     return client ?? 'full'
   }
 
@@ -74,7 +74,7 @@ export class CoapClients {
     token: string,
     peer: PeerAddress,
   ): CoapClient | undefined {
-    return this.#open(this.#credentialsOf(query, clientId), token, peer)
+    return this.#open(this.#resolveCredentials(query, clientId), token, peer)
   }
 
   #open(credentials: CoapCredentials, token: string | undefined, peer: PeerAddress): CoapClient | undefined {
@@ -88,9 +88,9 @@ export class CoapClients {
     }
     const client = new CoapClient(this.#gateway, { credentials, token, peer })
     if (known === undefined) this.#clients.set(clientId, client)
-    else this.#replacing.set(placeOf(credentials, peer), client)
+    else this.#replacing.set(toReplacingKey(credentials, peer), client)
     // When the broker accepts this connection, it closes the earlier one (takeover).
-    client.whenOpen((reasonCode) => {
+    client.runWhenOpen((reasonCode) => {
       this.#forgetReplacing(client)
       if (reasonCode === reasonCodes.success) this.#clients.set(clientId, client)
     })
@@ -99,21 +99,21 @@ export class CoapClients {
   }
 
   #forgetReplacing(client: CoapClient): void {
-    const place = placeOf(client.credentials, client.firstPeer)
+    const place = toReplacingKey(client.credentials, client.firstPeer)
     if (this.#replacing.get(place) === client) this.#replacing.delete(place)
   }
 
   /** Returns the client ID for the broker. */
-  #nameOf(clientId: string): string {
+  #resolveClientId(clientId: string): string {
     return overrideClientId(this.#gateway.settings.override, clientId)
   }
 
-  #credentialsOf(query: ReadonlyMap<string, string>, clientId: string): CoapCredentials {
+  #resolveCredentials(query: ReadonlyMap<string, string>, clientId: string): CoapCredentials {
     const sent = { clientId, username: query.get('username'), password: query.get('password') }
     return overrideClientInfo(this.#gateway.settings.override, sent)
   }
 }
 
-function placeOf({ clientId }: CoapCredentials, peer: PeerAddress): string {
-  return `${clientId}\0${peerKey(peer)}`
+function toReplacingKey({ clientId }: CoapCredentials, peer: PeerAddress): string {
+  return `${clientId}\0${toAssociationKey(peer)}`
 }

@@ -9,8 +9,8 @@ import {
   type GatewayRequest,
   type GatewayResponse,
 } from '../gateway.ts'
-import { peerKey } from '../peer-identity.ts'
-import { ownerOfName, Routes } from '../shard-place.ts'
+import { toAssociationKey } from '../peer-identity.ts'
+import { findOwnerShard, Routes } from '../shard-place.ts'
 import type { CoapClient, CoapClientDependencies } from './coap-client.ts'
 import { CoapClients } from './coap-clients.ts'
 import type { Observation } from './coap-observations.ts'
@@ -19,14 +19,14 @@ import { CoapRequestHandler } from './coap-request-handler.ts'
 import type { CoapSettings } from './coap-settings.ts'
 import { CoapEndpoint, type CoapEndpointCallbacks, type Exchange } from './endpoint/coap-endpoint.ts'
 import {
-  blockOption,
+  createBlockOption,
   code,
   coapTypes,
   type CoapMessage,
   formatCode,
   methods,
   options,
-  uintOption,
+  createUintOption,
 } from './endpoint/coap-message.ts'
 import { copyPayload } from './mqtt-mapping.ts'
 
@@ -81,7 +81,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies, Coa
   }
 
   #plan(): void {
-    this.dependencies.wakeAt(Math.min(this.#endpoint.dueAtMs, this.#deadlines.nextMs()))
+    this.dependencies.wakeAt(Math.min(this.#endpoint.dueAtMs, this.#deadlines.findNextMs()))
   }
 
   /** Sends a confirmable request to a client. */
@@ -97,13 +97,13 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies, Coa
         timeoutMs: request.timeoutMs,
         message: {
           code: methods[request.method],
-          options: request.format === undefined ? [] : [uintOption(options.contentFormat, request.format)],
+          options: request.format === undefined ? [] : [createUintOption(options.contentFormat, request.format)],
           payload: Buffer.from(request.payload),
         },
-        acknowledged: () => {},
-        settled: (result) => {
+        onAcknowledged: () => {},
+        onSettled: (result) => {
           if (result.outcome !== 'response') return resolve({ kind: 'no-response' })
-          client.noteReceived(client.peer)
+          client.recordReceived(client.peer)
           const { code: value, messageId } = result.response
           resolve({ kind: 'coap-response', messageId, code: formatCode(value), payload: Buffer.from(result.body) })
         },
@@ -112,24 +112,24 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies, Coa
     })
   }
 
-  noteEnded(client: CoapClient): void {
+  onEnded(client: CoapClient): void {
     this.dependencies.addresses.releaseClient(client.firstAddress)
     this.#deadlines.cancel('client', client)
-    this.#clients.noteEnded(client)
+    this.#clients.removeClient(client)
   }
 
   // Messages of the endpoint
 
   /** A response has no client ID: its client sent a request from the same address before. */
-  ownerOf(message: CoapMessage, peer: PeerAddress): number {
+  findOwner(message: CoapMessage, peer: PeerAddress): number {
     const { place } = this.dependencies
-    const key = peerKey(peer)
-    if (message.code >> 5 !== 0) return this.#routes.ownerOf(key) ?? place.own
+    const key = toAssociationKey(peer)
+    if (message.code >> 5 !== 0) return this.#routes.findOwner(key) ?? place.own
     const read = readRequest(message)
     const clientId = 'code' in read ? undefined : read.query.get('clientid')
     if (clientId === undefined || clientId === '') return place.own
-    const owner = ownerOfName(clientId, place)
-    this.#routes.note(key, owner === place.own ? undefined : owner)
+    const owner = findOwnerShard(clientId, place)
+    this.#routes.setOwner(key, owner === place.own ? undefined : owner)
     return owner
   }
 
@@ -161,7 +161,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies, Coa
     const { target } = observation
     const { peer } = client
     const { payload, block } = this.#endpoint.blocks.begin(copyPayload(packet), {
-      peer: peerKey(peer),
+      peer: toAssociationKey(peer),
       target,
       // Also for an address that has not proven itself: a message that is too large for it waits for the response to a ping.
       maxBytes: this.settings.maxBlockBytes,
@@ -171,8 +171,8 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies, Coa
       code: code(2, 5),
       token: observation.token,
       options: [
-        uintOption(options.observe, observation.sequence),
-        ...(block === undefined ? [] : [blockOption(options.block2, block)]),
+        createUintOption(options.observe, observation.sequence),
+        ...(block === undefined ? [] : [createBlockOption(options.block2, block)]),
       ],
       payload,
     }
@@ -183,7 +183,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies, Coa
     this.#endpoint.exchanges.sendConfirmable(
       {
         message,
-        settled: (outcome) => {
+        onSettled: (outcome) => {
           if (outcome === 'acknowledged') observation.confirmedAtMs = this.dependencies.nowMs()
           else if (outcome !== 'dropped') client.cancel(observation)
           settled()

@@ -32,7 +32,7 @@ export class CoapObservations {
     return this.#byToken.get(token.toString('hex'))
   }
 
-  of(subscriptionId: number): readonly Observation[] {
+  listOfSubscription(subscriptionId: number): readonly Observation[] {
     return [...(this.#bySubscription.get(subscriptionId) ?? [])]
   }
 

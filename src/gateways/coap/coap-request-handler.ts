@@ -13,7 +13,15 @@ import type { CoapClients } from './coap-clients.ts'
 import { type CoapRequest, readRequest } from './coap-request.ts'
 import type { CoapSettings } from './coap-settings.ts'
 import { type CoapEndpoint, type CoapResponse, type Exchange, linkResponse } from './endpoint/coap-endpoint.ts'
-import { blockOption, code, methods, options, readTarget, readUint, uintOption } from './endpoint/coap-message.ts'
+import {
+  createBlockOption,
+  code,
+  methods,
+  options,
+  readTarget,
+  readUint,
+  createUintOption,
+} from './endpoint/coap-message.ts'
 import { toRefusalCode } from './endpoint/refusal-codes.ts'
 import { copyPayload, readQos, chooseQos } from './mqtt-mapping.ts'
 
@@ -64,7 +72,7 @@ export class CoapRequestHandler {
     const clientId = query.get('clientid')
     if (clientId === undefined || clientId === '') return this.#respond(exchange, { code: code(4, 0) })
     if (request.code === methods.post) return this.#connect(exchange, query, clientId)
-    const client = this.#gateway.clients.withToken(clientId, query.get('token'), peer)
+    const client = this.#gateway.clients.findByToken(clientId, query.get('token'), peer)
     if (client === undefined) return this.#respond(exchange, { code: code(4, 1) })
     if (request.code === methods.put) return this.#respond(exchange, { code: code(2, 4) })
     client.end('normal')
@@ -75,16 +83,16 @@ export class CoapRequestHandler {
     const token = randomBytes(tokenBytes).readBigUInt64BE().toString()
     const client = this.#gateway.clients.connect(query, clientId, token, exchange.peer)
     if (client === undefined) return this.#respond(exchange, { code: code(5, 3) })
-    client.whenOpen((reasonCode) => {
+    client.runWhenOpen((reasonCode) => {
       if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: toRefusalCode(reasonCode) })
       this.#respond(exchange, { code: code(2, 1), payload: Buffer.from(token) })
     })
   }
 
   /** Returns the client of a request; if there is none, a response was sent. */
-  #clientOf(exchange: Exchange, parsed: CoapRequest): CoapClient | undefined {
+  #resolveClient(exchange: Exchange, parsed: CoapRequest): CoapClient | undefined {
     const { peer } = exchange
-    const client = this.#gateway.clients.clientOf(parsed, peer)
+    const client = this.#gateway.clients.resolveClient(parsed, peer)
     if (typeof client !== 'string') return client
     if (client === 'full') this.#respond(exchange, { code: code(5, 3) })
     else if (this.#gateway.endpoint.canRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
@@ -102,7 +110,7 @@ export class CoapRequestHandler {
     if (expiry !== undefined && !/^\d{1,9}$/.test(expiry)) return this.#respond(exchange, { code: code(4, 0) })
     const received = this.#gateway.endpoint.receiveBody(exchange, readTarget)
     if (received === undefined) return
-    const client = this.#clientOf(exchange, parsed)
+    const client = this.#resolveClient(exchange, parsed)
     if (client === undefined) return
     const message = {
       topic: name,
@@ -112,8 +120,8 @@ export class CoapRequestHandler {
       expirySeconds: expiry === undefined ? undefined : Number(expiry),
     }
     const { block } = received
-    const acknowledged = block === undefined ? {} : { options: [blockOption(options.block1, block)] }
-    this.#whenOpen(exchange, client, () =>
+    const acknowledged = block === undefined ? {} : { options: [createBlockOption(options.block1, block)] }
+    this.#runWhenOpen(exchange, client, () =>
       client.publish(message, (reasonCode) => {
         const isDone = reasonCode < reasonCodes.unspecifiedError
         this.#respond(exchange, isDone ? { code: code(2, 4), ...acknowledged } : { code: toRefusalCode(reasonCode) })
@@ -121,8 +129,8 @@ export class CoapRequestHandler {
     )
   }
 
-  #whenOpen(exchange: Exchange, client: CoapClient, work: () => void): void {
-    client.whenOpen((reasonCode) => {
+  #runWhenOpen(exchange: Exchange, client: CoapClient, work: () => void): void {
+    client.runWhenOpen((reasonCode) => {
       if (reasonCode === reasonCodes.success) work()
       else this.#respond(exchange, { code: toRefusalCode(reasonCode) })
     })
@@ -137,9 +145,9 @@ export class CoapRequestHandler {
     const qos = readQos(parsed.query)
     const isBad = filter === undefined || qos === 'bad' || (observe !== undefined && request.token.length === 0)
     if (isBad || (observe === undefined && hasWildcard(topic))) return this.#respond(exchange, { code: code(4, 0) })
-    const client = this.#clientOf(exchange, parsed)
+    const client = this.#resolveClient(exchange, parsed)
     if (client === undefined) return
-    if (observe === 1) return this.#whenOpen(exchange, client, () => this.#endObserving(exchange, client, filter))
+    if (observe === 1) return this.#runWhenOpen(exchange, client, () => this.#endObserving(exchange, client, filter))
     if (observe === undefined) return this.#readRetained(exchange, client, parsed)
     const { query } = parsed
     const wanted = {
@@ -149,18 +157,18 @@ export class CoapRequestHandler {
       noLocal: query.get('nl') === '1',
       retainHandling: (['0', '1', '2'].includes(query.get('rh') ?? '') ? Number(query.get('rh')) : 0) as 0 | 1 | 2,
     }
-    this.#whenOpen(exchange, client, () => {
+    this.#runWhenOpen(exchange, client, () => {
       const isBegun = client.observe(wanted, request.token, (reasonCode, { sequence }) => {
         if (reasonCode >= reasonCodes.unspecifiedError)
           return this.#respond(exchange, { code: toRefusalCode(reasonCode) })
-        this.#respond(exchange, { code: code(2, 5), options: [uintOption(options.observe, sequence - 1)] })
+        this.#respond(exchange, { code: code(2, 5), options: [createUintOption(options.observe, sequence - 1)] })
       })
       if (!isBegun) this.#respond(exchange, { code: code(5, 3) })
     })
   }
 
   #endObserving(exchange: Exchange, client: CoapClient, filter: TopicFilter): void {
-    const observation = client.observationOf(exchange.request.token)
+    const observation = client.findObservation(exchange.request.token)
     if (observation?.filter === filter) client.cancel(observation)
     this.#respond(exchange, { code: code(2, 7) })
   }
@@ -168,12 +176,12 @@ export class CoapRequestHandler {
   #readRetained(exchange: Exchange, client: CoapClient, parsed: CoapRequest): void {
     const topic = parseTopicName(parsed.segments.join('/'))
     if (topic === undefined) return this.#respond(exchange, { code: code(4, 0) })
-    this.#whenOpen(exchange, client, () => {
+    this.#runWhenOpen(exchange, client, () => {
       const isSent = client.readRetained(topic, (packet, reasonCode) => {
         if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: toRefusalCode(reasonCode) })
         if (packet === undefined) return this.#respond(exchange, { code: code(4, 4) })
         const { payload, block } = this.#gateway.endpoint.beginBody(copyPayload(packet), exchange)
-        const more = block === undefined ? [] : [blockOption(options.block2, block)]
+        const more = block === undefined ? [] : [createBlockOption(options.block2, block)]
         this.#respond(exchange, { code: code(2, 5), options: more, payload })
       })
       if (!isSent) this.#respond(exchange, { code: code(5, 3) })

@@ -59,11 +59,11 @@ export function readRequest(message: CoapMessage): CoapRequest | RefusedRequest 
     const name = decodeOnce(at === -1 ? text : text.slice(0, at))
     query.set(shortNames.get(name) ?? name, at === -1 ? '' : decodeOnce(text.slice(at + 1)))
   }
-  const { resource, segments } = resourceOf(path.map(decodeOnce))
+  const { resource, segments } = parseResource(path.map(decodeOnce))
   return { resource, segments, query, message }
 }
 
-function resourceOf(segments: readonly string[]): Pick<CoapRequest, 'resource' | 'segments'> {
+function parseResource(segments: readonly string[]): Pick<CoapRequest, 'resource' | 'segments'> {
   const [first, second] = segments
   if (first === '.well-known' && second === 'core' && segments.length === 2) return { resource: 'core', segments: [] }
   if (first === 'mqtt' && second === 'connection' && segments.length === 2)

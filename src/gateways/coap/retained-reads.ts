@@ -52,7 +52,7 @@ export class RetainedReads {
   }
 
   /** The broker has acknowledged the subscription, and this PINGREQ is sent. */
-  noteSubscribed(topic: string, pingNumber: number): void {
+  recordSubscribed(topic: string, pingNumber: number): void {
     const read = this.#reads.get(topic)
     if (read !== undefined) read.pingNumber = pingNumber
   }

@@ -37,18 +37,18 @@ class Reader {
     const head = this.#take(1).readUInt8(0)
     const major = head >> 5
     const minor = head & 31
-    if (major === 7) return this.#simple(minor)
+    if (major === 7) return this.#readSimple(minor)
     const isOpen = minor === 31
-    const argument = isOpen ? 0n : this.#argument(minor)
+    const argument = isOpen ? 0n : this.#readArgument(minor)
     switch (major) {
       case 0:
-        return plain(argument)
+        return toPlainInteger(argument)
       case 1:
-        return plain(-1n - argument)
+        return toPlainInteger(-1n - argument)
       case 2:
-        return isOpen ? Buffer.concat(this.#parts(depth)) : Buffer.from(this.#take(Number(argument)))
+        return isOpen ? Buffer.concat(this.#readParts(depth)) : Buffer.from(this.#take(Number(argument)))
       case 3:
-        return (isOpen ? Buffer.concat(this.#parts(depth)) : this.#take(Number(argument))).toString('utf8')
+        return (isOpen ? Buffer.concat(this.#readParts(depth)) : this.#take(Number(argument))).toString('utf8')
       case 4:
         return this.#list(isOpen ? Infinity : Number(argument), depth)
       case 5:
@@ -67,16 +67,16 @@ class Reader {
     return part
   }
 
-  #argument(minor: number): bigint {
+  #readArgument(minor: number): bigint {
     if (minor < 24) return BigInt(minor)
     if (minor > 27) throw new RangeError('reserved')
     const size = 1 << (minor - 24)
     return size === 8 ? this.#take(8).readBigUInt64BE(0) : BigInt(this.#take(size).readUIntBE(0, size))
   }
 
-  #simple(minor: number): CborValue {
+  #readSimple(minor: number): CborValue {
     if (minor === 20 || minor === 21) return minor === 21
-    if (minor === 25) return halfOf(this.#take(2).readUInt16BE(0))
+    if (minor === 25) return decodeHalfFloat(this.#take(2).readUInt16BE(0))
     if (minor === 26) return this.#take(4).readFloatBE(0)
     if (minor === 27) return this.#take(8).readDoubleBE(0)
     if (minor === 24) this.#take(1)
@@ -90,7 +90,7 @@ class Reader {
     return true
   }
 
-  #parts(depth: number): Buffer[] {
+  #readParts(depth: number): Buffer[] {
     return this.#list(Infinity, depth).map((part) => {
       if (typeof part === 'string') return Buffer.from(part)
       if (Buffer.isBuffer(part)) return part
@@ -117,12 +117,12 @@ class Reader {
   }
 }
 
-function plain(value: bigint): number | bigint {
+function toPlainInteger(value: bigint): number | bigint {
   return Number.isSafeInteger(Number(value)) ? Number(value) : value
 }
 
 /** [RFC 8949 appendix D] */
-function halfOf(bits: number): number {
+function decodeHalfFloat(bits: number): number {
   const exponent = (bits >> 10) & 31
   const fraction = bits & 1_023
   const sign = bits >> 15 === 0 ? 1 : -1

@@ -8,14 +8,14 @@ import {
   methods,
   options,
   readUint,
-  uintOption,
+  createUintOption,
 } from '../coap/endpoint/coap-message.ts'
 import { decodeContent, formats } from './content.ts'
 import { splitLinks } from './link-format.ts'
 import type { ObjectDefinitions } from './objects.ts'
-import { type ObjectPath, parsePath, textOfPath } from './path.ts'
+import { type ObjectPath, parsePath, formatPath } from './path.ts'
 import { encodeTlv, type TlvResource } from './tlv.ts'
-import { bytesOfValue } from './values.ts'
+import { encodeValue } from './values.ts'
 
 type JsonObject = Readonly<Record<string, unknown>>
 
@@ -59,7 +59,7 @@ export function parseCommand(payload: Buffer): Command | string {
   const path = parsePath(pathText)
   if (path === undefined || path.length === 0)
     return `${pathAndQuery} is not the path of an object, an instance or a resource`
-  const request = requestOf(type, data, path)
+  const request = createRequest(type, data, path)
   if (typeof request === 'string') return request
   const observes = type === 'observe' ? 'begin' : type === 'cancel-observe' ? 'end' : undefined
   const queries = [...query.split('&').filter((part) => part !== ''), ...(request.queries ?? [])]
@@ -74,7 +74,7 @@ export function parseCommand(payload: Buffer): Command | string {
 }
 
 /** Returns the options of the request with path and query. `alternatePath`: that of the device, before the path. */
-export function pathOptionsOf({ request: { path, queries } }: Command, alternatePath: string): readonly CoapOption[] {
+export function toPathOptions({ request: { path, queries } }: Command, alternatePath: string): readonly CoapOption[] {
   const segments = [...alternatePath.split('/').filter((part) => part !== ''), ...path.map(String)]
   return [
     ...segments.map((segment) => ({ number: options.uriPath, value: Buffer.from(segment) })),
@@ -84,38 +84,38 @@ export function pathOptionsOf({ request: { path, queries } }: Command, alternate
 
 type RequestParts = Partial<DeviceRequest> & Pick<DeviceRequest, 'method'>
 
-function requestOf(type: string, data: JsonObject, path: ObjectPath): RequestParts | string {
+function createRequest(type: string, data: JsonObject, path: ObjectPath): RequestParts | string {
   switch (type) {
     case 'read':
       return { method: methods.get }
     case 'discover':
-      return { method: methods.get, options: [uintOption(options.accept, formats.link)] }
+      return { method: methods.get, options: [createUintOption(options.accept, formats.link)] }
     case 'delete':
       return { method: methods.delete }
     case 'observe':
-      return { method: methods.get, options: [uintOption(options.observe, 0)] }
+      return { method: methods.get, options: [createUintOption(options.observe, 0)] }
     case 'cancel-observe':
-      return { method: methods.get, options: [uintOption(options.observe, 1)] }
+      return { method: methods.get, options: [createUintOption(options.observe, 1)] }
     case 'execute':
-      return executeOf(data)
+      return createExecuteRequest(data)
     case 'write-attr':
-      return { method: methods.put, queries: attributesIn(data) }
+      return { method: methods.put, queries: readAttributes(data) }
     case 'write':
-      return writeOf(data, path)
+      return createWriteRequest(data, path)
     case 'create':
-      return tlvOf(data['content'], path, methods.post)
+      return createTlvRequest(data['content'], path, methods.post)
     default:
       return `the msgType ${JSON.stringify(type.slice(0, 40))} is unknown`
   }
 }
 
-function executeOf({ args }: JsonObject): RequestParts {
+function createExecuteRequest({ args }: JsonObject): RequestParts {
   const text = typeof args === 'string' ? args : ''
-  const format = text === '' ? [] : [uintOption(options.contentFormat, formats.text)]
+  const format = text === '' ? [] : [createUintOption(options.contentFormat, formats.text)]
   return { method: methods.post, options: format, payload: Buffer.from(text) }
 }
 
-function attributesIn(data: JsonObject): readonly string[] {
+function readAttributes(data: JsonObject): readonly string[] {
   return attributes.flatMap((name) => {
     const value = data[name]
     return typeof value === 'string' || typeof value === 'number' ? [`${name}=${value}`] : []
@@ -123,29 +123,33 @@ function attributesIn(data: JsonObject): readonly string[] {
 }
 
 /** An instance is updated by POST, a resource is replaced by PUT. */
-function writeOf(data: JsonObject, path: ObjectPath): RequestParts | string {
-  if (data['content'] === undefined) return tlvOf([data], path, methods.put)
-  return tlvOf(data['content'], path, path.length === 2 ? methods.post : methods.put)
+function createWriteRequest(data: JsonObject, path: ObjectPath): RequestParts | string {
+  if (data['content'] === undefined) return createTlvRequest([data], path, methods.put)
+  return createTlvRequest(data['content'], path, path.length === 2 ? methods.post : methods.put)
 }
 
-function tlvOf(content: unknown, base: ObjectPath, method: number): RequestParts | string {
+function createTlvRequest(content: unknown, base: ObjectPath, method: number): RequestParts | string {
   if (!Array.isArray(content)) return 'content is not a list'
   const resources: TlvResource[] = []
   for (const entry of content as readonly unknown[]) {
     if (!isJsonObject(entry) || typeof entry['path'] !== 'string') return 'an entry of content has no path'
     const { path: text, type, value } = entry
-    const own = resourceBelow(base, text)
-    if (own === undefined) return `${text} is not a resource of ${textOfPath(base)}`
-    const bytes = typeof type === 'string' ? bytesOfValue(value, type) : undefined
+    const own = parseResourcePath(base, text)
+    if (own === undefined) return `${text} is not a resource of ${formatPath(base)}`
+    const bytes = typeof type === 'string' ? encodeValue(value, type) : undefined
     if (bytes === undefined) return `the value of ${text} is not a ${String(type)}`
     resources.push({ path: own, bytes })
   }
-  return { method, options: [uintOption(options.contentFormat, formats.tlv)], payload: encodeTlv(base, resources) }
+  return {
+    method,
+    options: [createUintOption(options.contentFormat, formats.tlv)],
+    payload: encodeTlv(base, resources),
+  }
 }
 
 /** Parses the path of a resource: absolute, or relative to `base` with or without a slash. Undefined if `base` has no such resource. */
-function resourceBelow(base: ObjectPath, text: string): ObjectPath | undefined {
-  const relative = `${textOfPath(base)}${text.startsWith('/') ? '' : '/'}${text}`
+function parseResourcePath(base: ObjectPath, text: string): ObjectPath | undefined {
+  const relative = `${formatPath(base)}${text.startsWith('/') ? '' : '/'}${text}`
   return [text.startsWith('/') ? text : relative, relative]
     .map(parsePath)
     .find((own) => own !== undefined && own.length >= 3 && base.every((id, at) => own[at] === id))
@@ -160,7 +164,7 @@ interface DeviceResponse {
 }
 
 /** Returns the JSON that is published for a response. */
-export function jsonOfResponse(
+export function toResponseDocument(
   command: Command,
   { response, body }: DeviceResponse,
   objects: ObjectDefinitions,
@@ -171,16 +175,16 @@ export function jsonOfResponse(
     codeMsg: codeNames[response.code] ?? 'unknown',
   }
   const isContent = response.code === code(2, 5)
-  if (isContent) data['content'] = contentOf(command, { response, body }, objects)
+  if (isContent) data['content'] = decodeResponseContent(command, { response, body }, objects)
   return { ...command.received, data }
 }
 
 /** Returns the JSON that is published without a response: `msgType` is `ack`, `coap_timeout` or `coap_reset`. */
-export function jsonOfNotice(command: Command, msgType: string): JsonObject {
+export function toNoticeDocument(command: Command, msgType: string): JsonObject {
   return { ...command.received, msgType }
 }
 
-export function contentOf(
+export function decodeResponseContent(
   { type, path }: Pick<Command, 'type' | 'path'>,
   { response, body }: DeviceResponse,
   objects: ObjectDefinitions,
@@ -189,8 +193,8 @@ export function contentOf(
   if (type === 'discover' || format === formats.link) return splitLinks(body.toString('utf8'))
   const values = decodeContent(body, format, { path, objects })
   // An invalid body is published unchanged.
-  if (values === undefined) return [{ path: textOfPath(path), value: body.toString('base64') }]
-  return values.map(({ path: at, value }) => ({ path: textOfPath(at), value }))
+  if (values === undefined) return [{ path: formatPath(path), value: body.toString('base64') }]
+  return values.map(({ path: at, value }) => ({ path: formatPath(at), value }))
 }
 
 const codeNames: Readonly<Record<number, string>> = {

@@ -5,7 +5,7 @@ import { type CborValue, decodeCbor } from './cbor.ts'
 import type { ObjectDefinitions } from './objects.ts'
 import { type ObjectPath, parsePath } from './path.ts'
 import { decodeTlv } from './tlv.ts'
-import { finiteOf, type JsonValue, type ResourceValue, valueOfBytes, valueOfText } from './values.ts'
+import { toJsonNumber, type JsonValue, type ResourceValue, decodeValue, parseValue } from './values.ts'
 
 /** CoRE content formats; `old`: of drafts, which devices still use. */
 export const formats = {
@@ -28,39 +28,39 @@ export function decodeContent(
   format: number | undefined,
   { path, objects }: { readonly path: ObjectPath; readonly objects: ObjectDefinitions },
 ): readonly ResourceValue[] | undefined {
-  const type = objects.typeOf(path)
+  const type = objects.findType(path)
   switch (format) {
     case formats.tlv:
     case formats.oldTlv:
       return decodeTlv(payload, path, objects)
     case formats.senmlJson:
-      return recordsOf(jsonOf(payload), path)
+      return readRecords(parseJson(payload), path)
     case formats.json:
     case formats.oldJson:
-      return entriesOf(jsonOf(payload), path)
+      return readEntries(parseJson(payload), path)
     case formats.senmlCbor:
-      return cborRecordsOf(payload, path)
+      return readCborRecords(payload, path)
     case formats.cbor: {
       const value = decodeCbor(payload)
-      const plain = value === undefined ? undefined : plainOf(value)
+      const plain = value === undefined ? undefined : toJsonValue(value)
       return plain === undefined ? undefined : [{ path, value: plain }]
     }
     case formats.opaque:
       return [
         {
           path,
-          value: type === 'Opaque' || type === undefined ? payload.toString('base64') : valueOfBytes(payload, type),
+          value: type === 'Opaque' || type === undefined ? payload.toString('base64') : decodeValue(payload, type),
         },
       ]
     case formats.text:
     case formats.oldText:
-      return [{ path, value: valueOfText(payload.toString('utf8'), type) }]
+      return [{ path, value: parseValue(payload.toString('utf8'), type) }]
     default:
-      return [{ path, value: valueOfBytes(payload, undefined) }]
+      return [{ path, value: decodeValue(payload, undefined) }]
   }
 }
 
-function jsonOf(payload: Buffer): unknown {
+function parseJson(payload: Buffer): unknown {
   try {
     return JSON.parse(payload.toString('utf8'))
   } catch {
@@ -76,7 +76,7 @@ function isFields(value: unknown): value is Fields {
 }
 
 /** SenML: `[{bn, n, v, vs, vb, vd, vlo}]`. */
-function recordsOf(pack: unknown, path: ObjectPath): readonly ResourceValue[] | undefined {
+function readRecords(pack: unknown, path: ObjectPath): readonly ResourceValue[] | undefined {
   if (!Array.isArray(pack)) return undefined
   let base = ''
   const values: ResourceValue[] = []
@@ -84,8 +84,8 @@ function recordsOf(pack: unknown, path: ObjectPath): readonly ResourceValue[] | 
     if (!isFields(record)) return undefined
     if (typeof record['bn'] === 'string') base = record['bn']
     const name = `${base}${typeof record['n'] === 'string' ? record['n'] : ''}`
-    const at = pathNamed(name, path)
-    const value = firstOf(record['v'], record['vs'], record['vb'], record['vlo'], base64Of(record['vd']))
+    const at = resolvePath(name, path)
+    const value = findFirstScalar(record['v'], record['vs'], record['vb'], record['vlo'], toBase64(record['vd']))
     if (at === undefined) return undefined
     if (value !== undefined) values.push({ path: at, value })
   }
@@ -93,7 +93,7 @@ function recordsOf(pack: unknown, path: ObjectPath): readonly ResourceValue[] | 
 }
 
 /** Returns the entries of the JSON of LwM2M 1.0: `{bn, e: [{n, v, sv, bv, ov}]}`. */
-function entriesOf(whole: unknown, path: ObjectPath): readonly ResourceValue[] | undefined {
+function readEntries(whole: unknown, path: ObjectPath): readonly ResourceValue[] | undefined {
   if (!isFields(whole) || !Array.isArray(whole['e'])) return undefined
   const base = typeof whole['bn'] === 'string' ? whole['bn'] : `/${path.join('/')}/`
   const values: ResourceValue[] = []
@@ -101,8 +101,8 @@ function entriesOf(whole: unknown, path: ObjectPath): readonly ResourceValue[] |
     if (!isFields(entry)) return undefined
     const name = typeof entry['n'] === 'string' ? entry['n'] : ''
     const joined = `${base}${base.endsWith('/') || name.startsWith('/') || name === '' ? '' : '/'}${name}`
-    const at = pathNamed(joined, path)
-    const value = firstOf(entry['v'], entry['sv'], entry['bv'], entry['ov'])
+    const at = resolvePath(joined, path)
+    const value = findFirstScalar(entry['v'], entry['sv'], entry['bv'], entry['ov'])
     if (at === undefined) return undefined
     if (value !== undefined) values.push({ path: at, value })
   }
@@ -119,7 +119,7 @@ const labels = new Map<CborValue, string>([
   [8, 'vd'],
 ])
 
-function cborRecordsOf(payload: Buffer, path: ObjectPath): readonly ResourceValue[] | undefined {
+function readCborRecords(payload: Buffer, path: ObjectPath): readonly ResourceValue[] | undefined {
   const pack = decodeCbor(payload)
   if (!Array.isArray(pack)) return undefined
   const records = pack.map((record) => {
@@ -127,32 +127,32 @@ function cborRecordsOf(payload: Buffer, path: ObjectPath): readonly ResourceValu
     const named: Record<string, unknown> = {}
     for (const [label, value] of record) {
       const name = labels.get(label) ?? (typeof label === 'string' ? label : '')
-      named[name] = Buffer.isBuffer(value) ? value.toString('base64') : (plainOf(value) ?? null)
+      named[name] = Buffer.isBuffer(value) ? value.toString('base64') : (toJsonValue(value) ?? null)
     }
     return named
   })
-  return recordsOf(records, path)
+  return readRecords(records, path)
 }
 
-function plainOf(value: CborValue): JsonValue | undefined {
-  if (typeof value === 'number') return finiteOf(value)
+function toJsonValue(value: CborValue): JsonValue | undefined {
+  if (typeof value === 'number') return toJsonNumber(value)
   if (typeof value === 'bigint') return value.toString()
   if (typeof value === 'string' || typeof value === 'boolean') return value
   return Buffer.isBuffer(value) ? value.toString('base64') : undefined
 }
 
-function firstOf(...values: readonly unknown[]): JsonValue | undefined {
+function findFirstScalar(...values: readonly unknown[]): JsonValue | undefined {
   return values.find(
     (value): value is JsonValue => typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean',
   )
 }
 
 /** SenML has base64url without padding. */
-function base64Of(text: unknown): string | undefined {
+function toBase64(text: unknown): string | undefined {
   return typeof text === 'string' ? Buffer.from(text, 'base64url').toString('base64') : undefined
 }
 
-function pathNamed(name: string, path: ObjectPath): ObjectPath | undefined {
+function resolvePath(name: string, path: ObjectPath): ObjectPath | undefined {
   if (name === '') return path
   return parsePath(name.startsWith('/') ? name : `/${name}`)
 }

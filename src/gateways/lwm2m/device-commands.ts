@@ -5,7 +5,7 @@ import type { DeviceRequests, DeviceResult } from '../coap/endpoint/device-reque
 import type { GatewayDependencies } from '../gateway.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { CommandQueue, commandLifetimeMs, type StoredCommand, type WaitingCommand } from './command-queue.ts'
-import { type Command, jsonOfNotice, jsonOfResponse, parseCommand, pathOptionsOf } from './commands.ts'
+import { type Command, toNoticeDocument, toResponseDocument, parseCommand, toPathOptions } from './commands.ts'
 import type { Lwm2mObservations } from './lwm2m-observations.ts'
 import type { Registration } from './registration.ts'
 import type { Lwm2mSettings, Translator } from './lwm2m-settings.ts'
@@ -31,8 +31,8 @@ interface CommandedDevice {
   readonly isEnded: boolean
   readonly isReachable: boolean
   readonly isStoredProven: boolean
-  noteReceived(peer: PeerAddress): void
-  noteAsleep(): void
+  recordReceived(peer: PeerAddress): void
+  markAsleep(): void
   publish(translator: Translator, document: Fields): void
   /** Stores the state of the device, with its commands and observations. */
   store(): void
@@ -108,7 +108,7 @@ export class DeviceCommands {
   }
 
   /** Returns the last response to a command of this type for the path. */
-  responseFor(path: string, type: string): Fields | undefined {
+  findResponse(path: string, type: string): Fields | undefined {
     return this.#responses.get(`${type} ${path}`)
   }
 
@@ -152,18 +152,18 @@ export class DeviceCommands {
     const next = isBusy ? undefined : (this.#queue.begin() ?? this.#renewObservation())
     if (next === undefined) return
     const { command } = next
-    if (command.observes !== undefined) this.#observations.noteSent(command)
-    const observed = this.#observations.tokenFor(command)
+    if (command.observes !== undefined) this.#observations.recordSent(command)
+    const observed = this.#observations.findToken(command)
     this.#cancelCurrent = this.#services.requests.request({
       peer: device.peer,
       token: observed,
       message: {
         code: command.request.method,
-        options: [...pathOptionsOf(command, device.registration.alternatePath), ...command.request.options],
+        options: [...toPathOptions(command, device.registration.alternatePath), ...command.request.options],
         payload: command.request.payload,
       },
-      acknowledged: () => this.#publish(jsonOfNotice(command, 'ack')),
-      settled: (result) => {
+      onAcknowledged: () => this.#publish(toNoticeDocument(command, 'ack')),
+      onSettled: (result) => {
         this.#settle(next, result, observed)
         this.#queue.current = undefined
         this.sendNext()
@@ -177,20 +177,20 @@ export class DeviceCommands {
     const { command, done } = sent
     const device = this.#device
     if (result.outcome === 'response') {
-      device.noteReceived(device.peer)
+      device.recordReceived(device.peer)
       const { settings, dependencies } = this.#services
       this.#observations.noteResponse(command, result.response, { known: observed, nowMs: dependencies.nowMs() })
       if (command.observes !== undefined || !device.isStoredProven) device.store()
-      const document = jsonOfResponse(command, result, settings.objects)
+      const document = toResponseDocument(command, result, settings.objects)
       this.#rememberResponse(command, document['data'] as Fields)
       this.#publish(document)
       done?.()
     } else if (result.outcome === 'timeout' && device.registration.isQueueMode) {
       // The device sleeps: the command waits at the front of the queue until the next packet of the device.
-      device.noteAsleep()
+      device.markAsleep()
       this.#queue.putBack()
     } else {
-      this.#publish(jsonOfNotice(command, `coap_${result.outcome}`))
+      this.#publish(toNoticeDocument(command, `coap_${result.outcome}`))
       done?.()
     }
   }

@@ -16,11 +16,11 @@ import type { GatewayClient } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import { overrideClientId, overrideClientInfo } from '../client-info.ts'
 import { type CoapMessage, options, readUint } from '../coap/endpoint/coap-message.ts'
-import { maxUnsentBytes, type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
-import { storedPeer } from '../peer-identity.ts'
+import { maxUnsentBytes, type MqttConnection, type MqttConnectionCallbacks, toPublishFields } from '../gateway.ts'
+import { toStoredPeer } from '../peer-identity.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { commandLifetimeMs } from './command-queue.ts'
-import { pathOptionsOf } from './commands.ts'
+import { toPathOptions } from './commands.ts'
 import { type CommandServices, DeviceCommands, maxWaitingCommands } from './device-commands.ts'
 import { takeNotification } from './notifications.ts'
 import { Lwm2mObservations } from './lwm2m-observations.ts'
@@ -37,7 +37,7 @@ export interface DeviceDependencies extends CommandServices {
   readonly topics: TopicTable
   /** Called when `dueAtMs` of the device has changed. */
   schedule(device: Device): void
-  noteEnded(device: Device): void
+  onEnded(device: Device): void
   openMqtt(device: Device, isRestored: boolean): MqttConnection
 }
 
@@ -89,7 +89,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#pingIntervalMs = toPingIntervalMs(this.#keepAliveSeconds)
     this.#nextPingMs = this.#receivedAtMs + this.#pingIntervalMs
     // The device has not sent a packet since the broker started, so it may sleep.
-    if (this.#isRestored && registration.isQueueMode) this.noteAsleep()
+    if (this.#isRestored && registration.isQueueMode) this.markAsleep()
     this.#mqtt = gateway.openMqtt(this, this.#isRestored)
     this.#connect()
   }
@@ -129,30 +129,31 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return this.peer.port
   }
 
-  noteReceived(peer: PeerAddress): void {
+  recordReceived(peer: PeerAddress): void {
     this.#receivedAtMs = this.#gateway.dependencies.nowMs()
     const { peer: before } = this
     this.peer = peer
     if (this.#state === 'ended' || (before.address === peer.address && before.port === peer.port)) return
-    this.#mqtt.noteClientChanged()
+    this.#mqtt.reportClientChange()
     // With the next packet, the broker checks whether the client may be connected from this address.
     if (before.address !== peer.address && this.#state === 'open') this.#mqtt.send({ type: 'pingreq' })
   }
 
   /** Whether an observation has this token. */
   observes(token: Buffer): boolean {
-    return this.#observations.commandOf(token) !== undefined
+    return this.#observations.findCommand(token) !== undefined
   }
 
   /** Handles a registration update [LwM2M 1.1 Core 6.2.2]. */
   update(changed: Partial<Registration>, peer: PeerAddress, hasObjects: boolean): void {
     this.#registration = { ...this.#registration, ...changed }
-    this.noteReceived(peer)
-    this.#mqtt.noteClientChanged()
+    this.recordReceived(peer)
+    this.#mqtt.reportClientChange()
     this.#lostAtMs = this.#receivedAtMs + this.#registration.lifetimeSeconds * msPerSecond
     const { settings } = this.#gateway
     this.store()
-    if (hasObjects || settings.publishesAllUpdates) this.publish(settings.translators.update, this.#document('update'))
+    if (hasObjects || settings.publishesAllUpdates)
+      this.publish(settings.translators.update, this.#createDocument('update'))
     this.schedule()
   }
 
@@ -174,25 +175,25 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   }
 
   /** A device in queue mode has not responded: it sleeps until its next packet. */
-  noteAsleep(): void {
+  markAsleep(): void {
     this.#receivedAtMs = -Infinity
   }
 
   /** Handles a notification. Returns false if there is no such observation. */
   handleNotification(response: CoapMessage): boolean {
     const observations = this.#observations
-    const command = observations.commandOf(response.token)
+    const command = observations.findCommand(response.token)
     if (command === undefined) return false
     const { requests, settings, dependencies } = this.#gateway
     if (!observations.isFresh(response, dependencies.nowMs())) return true
     takeNotification(command, response, {
       peer: this.peer,
-      path: pathOptionsOf(command, this.#registration.alternatePath),
+      path: toPathOptions(command, this.#registration.alternatePath),
       requests,
       observations,
       objects: settings.objects,
       publish: (document) => this.publish(settings.translators.notify, document),
-      noteIncomplete: () => dependencies.counters.dropped.malformed++,
+      onIncomplete: () => dependencies.counters.dropped.malformed++,
     })
     if (readUint(response, options.observe) === undefined) {
       observations.delete(response.token)
@@ -231,7 +232,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     const stored = {
       registration: this.#registration,
       lostAtMs: this.#lostAtMs,
-      peer: storedPeer(this.peer),
+      peer: toStoredPeer(this.peer),
       isProven: this.isStoredProven,
       observations: this.#observations.stored,
       commands: this.commands.recordStored(),
@@ -298,7 +299,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     }
     this.#state = 'open'
     const { translators, observesAll } = this.#gateway.settings
-    const filter = parseTopicFilter(this.#mounted(translators.command.topic))
+    const filter = parseTopicFilter(this.#mountTopic(translators.command.topic))
     // Commands with QoS 1 wait in the session, also while the broker starts or the device is not registered.
     const commandQoS = translators.command.qos === 0 ? 1 : translators.command.qos
     if (filter !== undefined)
@@ -311,25 +312,25 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.store()
     onConnected?.(reasonCode)
     if (this.#isRestored) return this.sendWaiting()
-    this.publish(translators.register, this.#document('register'))
+    this.publish(translators.register, this.#createDocument('register'))
     if (observesAll) for (const path of this.#registration.objects) this.commands.observe(path)
     this.schedule()
   }
 
   /** Returns '', which is no topic, if the endpoint name would lead to other topics than those of this device. */
-  #mounted(topic: string): string {
+  #mountTopic(topic: string): string {
     const prefix = fillTopicTemplate(this.#gateway.settings.mountpoint, { endpoint_name: this.endpointName })
     return prefix === undefined ? '' : `${prefix}${topic}`
   }
 
-  #document(msgType: string): Readonly<Record<string, unknown>> {
+  #createDocument(msgType: string): Readonly<Record<string, unknown>> {
     const { endpointName: ep, lifetimeSeconds: lt, version, binding: b, alternatePath, objects } = this.#registration
     const data = { ep, lt, lwm2m: version, ...(b === undefined ? {} : { b }), alternatePath, objectList: objects }
     return { msgType, data }
   }
 
   publish({ topic: name, qos }: Translator, document: Readonly<Record<string, unknown>>): void {
-    const topic = parseTopicName(this.#mounted(name))
+    const topic = parseTopicName(this.#mountTopic(name))
     if (this.#state === 'ended' || topic === undefined || this.#mqtt.unsentBytes > maxUnsentBytes) {
       this.#gateway.dependencies.counters.dropped['queue-full']++
       return
@@ -337,7 +338,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     const payload = Buffer.from(JSON.stringify(document))
     const packetId = qos === 0 ? 0 : this.#takePacketId()
     this.#mqtt.publish(
-      publishFieldsOf({ topic: this.#gateway.topics.named(topic), payload, qos, retain: false, packetId }),
+      toPublishFields({ topic: this.#gateway.topics.internName(topic), payload, qos, retain: false, packetId }),
     )
   }
 
@@ -362,6 +363,6 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.commands.cancelCurrent()
     if (!this.#leavesStoredState) this.#gateway.dependencies.storeValue(this.location, undefined)
     this.#observations.clear()
-    this.#gateway.noteEnded(this)
+    this.#gateway.onEnded(this)
   }
 }

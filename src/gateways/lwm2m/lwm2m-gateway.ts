@@ -15,9 +15,9 @@ import {
   type MqttConnection,
   type MqttConnectionCallbacks,
 } from '../gateway.ts'
-import { restoredPeer } from '../peer-identity.ts'
+import { restorePeer } from '../peer-identity.ts'
 import { RestoredConnections } from '../restored-connections.ts'
-import { ownerOfName } from '../shard-place.ts'
+import { findOwnerShard } from '../shard-place.ts'
 import { Device, type DeviceDependencies } from './device.ts'
 import type { Lwm2mSettings } from './lwm2m-settings.ts'
 import { RegisteredDevices } from './registered-devices.ts'
@@ -75,11 +75,11 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies, CoapEn
     for (const [location, value] of stored) {
       const restored = JSON.parse(value) as StoredDevice
       const { registration } = restored
-      const peer = restoredPeer(restored.peer)
+      const peer = restorePeer(restored.peer)
       this.dependencies.addresses.takeClient(peer.address)
-      if (restored.isProven !== false) this.proofs.noteProven(peer)
+      if (restored.isProven !== false) this.proofs.recordProof(peer)
       // The bytes that the device has sent are not stored. With none, it would get no command, and no ping, until it sends something.
-      else this.proofs.noteReceived(peer, minRegistrationBytes)
+      else this.proofs.recordReceived(peer, minRegistrationBytes)
       const device: Device = new Device(this, registration, { peer, location, restored }, () => {})
       this.devices.add(device)
       this.devices.accept(device)
@@ -98,7 +98,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies, CoapEn
     if (request.kind === 'lwm2m-lookup')
       return Promise.resolve({
         kind: 'lwm2m-response',
-        response: device.commands.responseFor(request.path, request.action),
+        response: device.commands.findResponse(request.path, request.action),
       })
     if (request.kind !== 'lwm2m-command')
       return Promise.resolve({ kind: 'refused', problem: 'a device of LwM2M takes commands only' })
@@ -107,7 +107,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies, CoapEn
   }
 
   #plan(): void {
-    this.dependencies.wakeAt(Math.min(this.endpoint.dueAtMs, this.#restored.dueAtMs, this.#deadlines.nextMs()))
+    this.dependencies.wakeAt(Math.min(this.endpoint.dueAtMs, this.#restored.dueAtMs, this.#deadlines.findNextMs()))
   }
 
   // Calls of devices
@@ -122,7 +122,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies, CoapEn
     return isRestored ? this.#restored.open(open, device) : open(device)
   }
 
-  noteEnded(device: Device): void {
+  onEnded(device: Device): void {
     this.dependencies.addresses.releaseClient(device.firstAddress)
     this.#deadlines.cancel('device', device)
     this.devices.delete(device)
@@ -131,10 +131,10 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies, CoapEn
   // Messages of the endpoint
 
   /** The token of a response, and the name in a request, determine the shard of their device. */
-  ownerOf(message: CoapMessage): number {
+  findOwner(message: CoapMessage): number {
     const { place } = this.dependencies
     const name = message.code >> 5 === 0 ? readDeviceName(message) : message.token.toString('hex')
-    return name === undefined ? place.own : ownerOfName(name, place)
+    return name === undefined ? place.own : findOwnerShard(name, place)
   }
 
   handleRequest(exchange: Exchange): void {

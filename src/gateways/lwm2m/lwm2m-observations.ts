@@ -2,9 +2,9 @@
 
 import type { CoapMessage } from '../coap/endpoint/coap-message.ts'
 import { options, readUint } from '../coap/endpoint/coap-message.ts'
-import { ownerOfName, type ShardPlace } from '../shard-place.ts'
+import { findOwnerShard, type ShardPlace } from '../shard-place.ts'
 import { type Command, parseCommand } from './commands.ts'
-import { parsePath, textOfPath } from './path.ts'
+import { parsePath, formatPath } from './path.ts'
 import type { StoredDevice } from './registration.ts'
 
 const maxObservations = 256
@@ -35,7 +35,7 @@ export class Lwm2mObservations {
     for (const { fields, token } of stored) {
       const command = parseCommand(Buffer.from(JSON.stringify(fields)))
       if (typeof command === 'string') continue
-      const list = ownerOfName(token, place) === place.own ? this.#running : this.#misrouted
+      const list = findOwnerShard(token, place) === place.own ? this.#running : this.#misrouted
       list.set(token, { command, token: Buffer.from(token, 'hex') })
     }
   }
@@ -49,16 +49,16 @@ export class Lwm2mObservations {
   }
 
   /** Returns the command that began the observation with this token. */
-  commandOf(token: Buffer): Command | undefined {
+  findCommand(token: Buffer): Command | undefined {
     return this.#running.get(token.toString('hex'))?.command
   }
 
   /** The token of a command that begins or ends the observation of a path, if that path is observed: both have the same token. */
-  tokenFor({ observes, path }: Command): Buffer | undefined {
+  findToken({ observes, path }: Command): Buffer | undefined {
     if (observes === undefined) return undefined
-    const text = textOfPath(path)
+    const text = formatPath(path)
     for (const { command, token } of this.#running.values())
-      if (textOfPath(parsePath(command.pathText) ?? []) === text) return token
+      if (formatPath(parsePath(command.pathText) ?? []) === text) return token
     return undefined
   }
 
@@ -69,7 +69,7 @@ export class Lwm2mObservations {
   }
 
   /** A command that begins or ends an observation was sent. It replaces one of the same path that would begin again. */
-  noteSent({ pathText }: Command): void {
+  recordSent({ pathText }: Command): void {
     for (const [token, { command }] of this.#misrouted) if (command.pathText === pathText) this.#misrouted.delete(token)
   }
 
@@ -94,12 +94,12 @@ export class Lwm2mObservations {
     this.#running.get(token.toString('hex'))?.cancelReading?.()
   }
 
-  noteReading(token: Buffer, cancel: () => void): void {
+  recordReading(token: Buffer, cancel: () => void): void {
     const observation = this.#running.get(token.toString('hex'))
     if (observation !== undefined) observation.cancelReading = cancel
   }
 
-  /** The device has responded to a command; `known` is the result of `tokenFor`. */
+  /** The device has responded to a command; `known` is the result of `findToken`. */
   noteResponse(
     command: Command,
     response: CoapMessage,

@@ -11,7 +11,7 @@ import {
   readUint,
 } from '../coap/endpoint/coap-message.ts'
 import type { PeerAddress } from '../../transports/index.ts'
-import { type Command, contentOf } from './commands.ts'
+import { type Command, decodeResponseContent } from './commands.ts'
 import type { ObjectDefinitions } from './objects.ts'
 import type { Lwm2mObservations } from './lwm2m-observations.ts'
 
@@ -24,7 +24,7 @@ interface Notified {
   readonly objects: ObjectDefinitions
   publish(document: Readonly<Record<string, unknown>>): void
   /** A notification is not published, because a part of it is missing. */
-  noteIncomplete(): void
+  onIncomplete(): void
 }
 
 /** Publishes a notification when all of it is there. [RFC 7959 3.4] It contains only the first block of a large body: the others are read. */
@@ -36,7 +36,7 @@ export function takeNotification(command: Command, notification: CoapMessage, no
       reqPath: command.pathText,
       code: formatCode(notification.code),
       codeMsg: 'content',
-      content: contentOf(command, { response: notification, body }, notified.objects),
+      content: decodeResponseContent(command, { response: notification, body }, notified.objects),
     }
     const seqNum = readUint(notification, options.observe) ?? 0
     notified.publish({ ...command.received, msgType: 'notify', seqNum, data })
@@ -53,21 +53,21 @@ export function takeNotification(command: Command, notification: CoapMessage, no
       options: [...notified.path, ...command.request.options.filter(({ number }) => number !== options.observe)],
       payload: Buffer.alloc(0),
     },
-    acknowledged: () => {},
-    settled: (result) => {
+    onAcknowledged: () => {},
+    onSettled: (result) => {
       if (result.outcome === 'response' && isSameBody(notification, result.response)) publish(result.body)
-      else notified.noteIncomplete()
+      else notified.onIncomplete()
     },
   })
-  notified.observations.noteReading(token, cancel)
+  notified.observations.recordReading(token, cancel)
 }
 
 /** [RFC 7959 2.4] The last block must belong to the same representation as the first. */
 function isSameBody(first: CoapMessage, last: CoapMessage): boolean {
-  const [one, other] = [first, last].map((message) => etagOf(message))
+  const [one, other] = [first, last].map((message) => findEtag(message))
   return first.code === last.code && (one === undefined || other === undefined || one.equals(other))
 }
 
-function etagOf(message: CoapMessage): Buffer | undefined {
+function findEtag(message: CoapMessage): Buffer | undefined {
   return message.options.find(({ number }) => number === options.etag)?.value
 }

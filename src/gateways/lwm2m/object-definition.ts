@@ -30,27 +30,27 @@ export function parseObjectDefinition(xml: string): ObjectDefinition | string {
   const [, object] = /<Object\b[^>]*>([\s\S]*)<\/Object>/.exec(text) ?? []
   if (object === undefined) return 'it has no element Object'
   const [head = ''] = object.split('<Resources', 1)
-  const id = idOf(elementOf(head, 'ObjectID'))
+  const id = parseId(findElementText(head, 'ObjectID'))
   if (id === undefined) return `ObjectID is missing or no number from 0 to ${maxId}`
   const types = new Map<number, ResourceType>()
   for (const [, ownId, item = ''] of object.matchAll(/<Item\b[^>]*\bID\s*=\s*"([^"]*)"[^>]*>([\s\S]*?)<\/Item>/g)) {
-    const resource = idOf(ownId)
+    const resource = parseId(ownId)
     if (resource === undefined) return `the resource ${JSON.stringify(ownId)} is not a number from 0 to ${maxId}`
     if (types.size >= maxResources) return `it has more than ${maxResources} resources`
-    const typeName = elementOf(item, 'Type')?.toLowerCase() ?? ''
+    const typeName = findElementText(item, 'Type')?.toLowerCase() ?? ''
     if (typeName === '') continue
     const type = typeNames[typeName]
     if (type === undefined) return `the resource ${resource} has the unknown type ${JSON.stringify(typeName)}`
     types.set(resource, type)
   }
-  return { id, name: elementOf(head, 'Name') ?? '', types }
+  return { id, name: findElementText(head, 'Name') ?? '', types }
 }
 
-function elementOf(xml: string, name: string): string | undefined {
+function findElementText(xml: string, name: string): string | undefined {
   return new RegExp(`<${name}\\b[^>]*>([^<]*)</${name}>`).exec(xml)?.[1]?.trim()
 }
 
-function idOf(text: string | undefined): number | undefined {
+function parseId(text: string | undefined): number | undefined {
   const id = text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : maxId + 1
   return id > maxId ? undefined : id
 }

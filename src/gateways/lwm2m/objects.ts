@@ -44,7 +44,7 @@ export class ObjectDefinitions {
   }
 
   /** Undefined: unknown. */
-  typeOf([object = -1, , resource = -1]: ObjectPath): ResourceType | undefined {
+  findType([object = -1, , resource = -1]: ObjectPath): ResourceType | undefined {
     const added = this.#added.get(object)
     if (added !== undefined) return added.types.get(resource)
     return letters[tables[object]?.charAt(resource) ?? '']

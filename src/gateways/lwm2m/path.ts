@@ -13,6 +13,6 @@ export function parsePath(text: string): ObjectPath | undefined {
   return ids.every((id) => id <= maxId) ? ids : undefined
 }
 
-export function textOfPath(path: ObjectPath): string {
+export function formatPath(path: ObjectPath): string {
   return `/${path.join('/')}`
 }

@@ -1,7 +1,7 @@
 // The devices of one LwM2M listener, by everything with which a message can name its device.
 
 import type { PeerAddress } from '../../transports/index.ts'
-import { peerKey } from '../peer-identity.ts'
+import { toAssociationKey } from '../peer-identity.ts'
 import type { Device } from './device.ts'
 
 export class RegisteredDevices {
@@ -32,7 +32,7 @@ export class RegisteredDevices {
   }
 
   atPeer(peer: PeerAddress): Device | undefined {
-    return this.#byPeer.get(peerKey(peer))
+    return this.#byPeer.get(toAssociationKey(peer))
   }
 
   withClientId(clientId: string): Device | undefined {
@@ -62,14 +62,14 @@ export class RegisteredDevices {
   /** The device has sent something from this address. */
   noteReceived(device: Device, peer: PeerAddress): void {
     this.removeAddress(device)
-    device.noteReceived(peer)
+    device.recordReceived(peer)
     this.addAddress(device)
   }
 
   /** Called before the address of the device changes. */
   removeAddress(device: Device): void {
     const { peer } = device
-    const key = peerKey(peer)
+    const key = toAssociationKey(peer)
     if (this.#byPeer.get(key) === device) this.#byPeer.delete(key)
     const identity = peer.secure?.identity ?? ''
     const devices = this.#byIdentity.get(identity)
@@ -79,7 +79,7 @@ export class RegisteredDevices {
   /** Called after the address of the device has changed. */
   addAddress(device: Device): void {
     const { peer } = device
-    this.#byPeer.set(peerKey(peer), device)
+    this.#byPeer.set(toAssociationKey(peer), device)
     const identity = peer.secure?.identity
     if (identity === undefined) return
     const devices = this.#byIdentity.get(identity) ?? new Set()

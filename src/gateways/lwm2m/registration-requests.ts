@@ -5,12 +5,12 @@
 //   DELETE /rd/<id>         deregisters         -> 2.02
 
 import { randomBytes } from 'node:crypto'
-import { asTopicPart, reasonCodes } from '../../protocol/index.ts'
+import { toTopicPart, reasonCodes } from '../../protocol/index.ts'
 import { type CoapEndpoint, type Exchange, linkResponse } from '../coap/endpoint/coap-endpoint.ts'
 import { code, type CoapMessage, methods, options, readTexts } from '../coap/endpoint/coap-message.ts'
 import { toRefusalCode } from '../coap/endpoint/refusal-codes.ts'
 import { canBeSameDevice, hasSameIdentity, isSamePeer } from '../peer-identity.ts'
-import { ownName } from '../shard-place.ts'
+import { createOwnName } from '../shard-place.ts'
 import { Device, type DeviceDependencies } from './device.ts'
 import { type ObjectList, parseObjectList } from './link-format.ts'
 import type { RegisteredDevices } from './registered-devices.ts'
@@ -57,7 +57,7 @@ export class RegistrationRequests {
     // Over DTLS, the identity must be the identity of the device.
     if (device === undefined || !hasSameIdentity(device.peer, peer)) return this.refuse(exchange, code(4, 4))
     // The location was sent to this address. At another one it shows which device this is, and not that it receives there.
-    if (isSamePeer(device.firstPeer, peer)) endpoint.proofs.noteProven(peer)
+    if (isSamePeer(device.firstPeer, peer)) endpoint.proofs.recordProof(peer)
     if (request.code === methods.delete) {
       device.end('gone')
       return endpoint.respond(exchange, { code: code(2, 2) })
@@ -76,7 +76,7 @@ export class RegistrationRequests {
     const objects = this.#receiveObjects(exchange)
     if (objects === 'responded') return
     const isBadName = endpointName === '' || Buffer.byteLength(endpointName) > maxEndpointNameBytes
-    if (isBadName || asTopicPart(endpointName) === undefined || lifetimeSeconds === undefined || objects === undefined)
+    if (isBadName || toTopicPart(endpointName) === undefined || lifetimeSeconds === undefined || objects === undefined)
       return this.refuse(exchange, code(4, 0))
     const known = devices.withEndpointName(endpointName)
     const names = readNames(query, endpointName)
@@ -99,7 +99,7 @@ export class RegistrationRequests {
       alternatePath: objects.alternatePath,
       objects: objects.objects,
     }
-    const location = ownName(dependencies.place, () => randomBytes(locationBytes).toString('hex'))
+    const location = createOwnName(dependencies.place, () => randomBytes(locationBytes).toString('hex'))
     const device: Device = new Device(this.#gateway, registration, { peer, location }, (reasonCode) => {
       if (reasonCode !== reasonCodes.success) return this.refuse(exchange, toRefusalCode(reasonCode))
       // Only an accepted device replaces the earlier registration, which may have ended: the session was taken over.
@@ -108,7 +108,7 @@ export class RegistrationRequests {
       before?.end('replaced')
       devices.accept(device)
       const path = ['rd', location].map((segment) => ({ number: options.locationPath, value: Buffer.from(segment) }))
-      dependencies.whenDurable(() => {
+      dependencies.runWhenDurable(() => {
         endpoint.respond(exchange, { code: code(2, 1), options: path })
         device.sendWaiting()
       })
@@ -131,7 +131,7 @@ export class RegistrationRequests {
     const bound = binding === undefined ? {} : { binding, isQueueMode: isQueueMode(query) }
     device.update({ lifetimeSeconds, ...objects, ...bound }, peer, hasObjects)
     devices.addAddress(device)
-    dependencies.whenDurable(() => {
+    dependencies.runWhenDurable(() => {
       endpoint.respond(exchange, { code: code(2, 4) })
       device.sendWaiting()
     })

@@ -4,7 +4,7 @@
 
 import type { ObjectDefinitions } from './objects.ts'
 import type { ObjectPath } from './path.ts'
-import { type ResourceValue, valueOfBytes } from './values.ts'
+import { type ResourceValue, decodeValue } from './values.ts'
 
 const kinds = { objectInstance: 0, resourceInstance: 1, multipleResource: 2, resource: 3 } as const
 const maxValues = 4_096
@@ -38,17 +38,17 @@ function collect(bytes: Buffer, base: ObjectPath, collected: Collected): boolean
     if (read === undefined || values.length >= maxValues) return false
     at = read.next
     const { kind, id, value } = read.tlv
-    const path = pathOf(base, kind, id)
+    const path = resolveEntryPath(base, kind, id)
     if (path === undefined) return false
     if (kind === kinds.objectInstance || kind === kinds.multipleResource) {
       if (!collect(value, path, collected)) return false
-    } else values.push({ path, value: valueOfBytes(value, objects.typeOf(path)) })
+    } else values.push({ path, value: decodeValue(value, objects.findType(path)) })
   }
   return true
 }
 
 /** Returns the path of an entry. Its ID may repeat the last part of the request's path. Undefined: the entry is not allowed here. */
-function pathOf(base: ObjectPath, kind: number, id: number): ObjectPath | undefined {
+function resolveEntryPath(base: ObjectPath, kind: number, id: number): ObjectPath | undefined {
   const depth = kind === kinds.objectInstance ? 1 : kind === kinds.resourceInstance ? 3 : 2
   if (base.length === depth) return [...base, id]
   if (base.length === depth + 1 && base[depth] === id) return base

@@ -13,14 +13,14 @@ export interface ResourceValue {
 const linkBytes = 4
 
 /** Bytes of a TLV or of an opaque payload. */
-export function valueOfBytes(bytes: Buffer, type: ResourceType | undefined): JsonValue {
+export function decodeValue(bytes: Buffer, type: ResourceType | undefined): JsonValue {
   switch (type) {
     case 'Integer':
     case 'Time':
-      return integerOf(bytes) ?? bytes.toString('base64')
+      return decodeInteger(bytes) ?? bytes.toString('base64')
     case 'Float':
-      if (bytes.length === 4) return finiteOf(bytes.readFloatBE(0))
-      return bytes.length === 8 ? finiteOf(bytes.readDoubleBE(0)) : bytes.toString('base64')
+      if (bytes.length === 4) return toJsonNumber(bytes.readFloatBE(0))
+      return bytes.length === 8 ? toJsonNumber(bytes.readDoubleBE(0)) : bytes.toString('base64')
     case 'Boolean':
       return bytes.length === 1 && bytes[0] === 1
     case 'Objlnk':
@@ -30,24 +30,24 @@ export function valueOfBytes(bytes: Buffer, type: ResourceType | undefined): Jso
     case 'String':
       return bytes.toString('utf8')
     case undefined:
-      return textOrBase64(bytes)
+      return toTextOrBase64(bytes)
     default:
       return type satisfies never
   }
 }
 
 /** JSON has no NaN and no infinity. */
-export function finiteOf(value: number): JsonValue {
+export function toJsonNumber(value: number): JsonValue {
   return Number.isFinite(value) ? value : String(value)
 }
 
-function textOrBase64(bytes: Buffer): string {
+function toTextOrBase64(bytes: Buffer): string {
   const text = bytes.toString('utf8')
   const isText = Buffer.from(text).equals(bytes) && !bytes.some((octet) => octet < 9)
   return isText ? text : bytes.toString('base64')
 }
 
-function integerOf(bytes: Buffer): number | string | undefined {
+function decodeInteger(bytes: Buffer): number | string | undefined {
   if (bytes.length !== 1 && bytes.length !== 2 && bytes.length !== 4 && bytes.length !== 8) return undefined
   if (bytes.length < 8) return bytes.readIntBE(0, bytes.length)
   const value = bytes.readBigInt64BE(0)
@@ -55,17 +55,17 @@ function integerOf(bytes: Buffer): number | string | undefined {
 }
 
 /** Parses a text payload [LwM2M 1.1 Core 7.4.1]. */
-export function valueOfText(text: string, type: ResourceType | undefined): JsonValue {
+export function parseValue(text: string, type: ResourceType | undefined): JsonValue {
   if (type === 'Boolean') return text === '1' || text === 'true'
   if ((type === 'Integer' || type === 'Float' || type === 'Time') && /^[+-]?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text)) {
     const value = Number(text)
-    return type === 'Float' || Number.isSafeInteger(value) ? finiteOf(value) : text
+    return type === 'Float' || Number.isSafeInteger(value) ? toJsonNumber(value) : text
   }
   return text
 }
 
 /** Undefined: the value does not have this type. */
-export function bytesOfValue(value: unknown, type: string): Buffer | undefined {
+export function encodeValue(value: unknown, type: string): Buffer | undefined {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') return undefined
   const text = String(value)
   switch (type) {
@@ -77,7 +77,7 @@ export function bytesOfValue(value: unknown, type: string): Buffer | undefined {
       return /^(true|1)$/.test(text) ? Buffer.of(1) : /^(false|0)$/.test(text) ? Buffer.of(0) : undefined
     case 'Integer':
     case 'Time':
-      return /^[+-]?\d{1,19}$/.test(text) ? shortestInteger(BigInt(text)) : undefined
+      return /^[+-]?\d{1,19}$/.test(text) ? encodeShortestInteger(BigInt(text)) : undefined
     case 'Float': {
       const number = text.trim() === '' ? Number.NaN : Number(text)
       if (!Number.isFinite(number)) return undefined
@@ -101,7 +101,7 @@ export function bytesOfValue(value: unknown, type: string): Buffer | undefined {
 }
 
 /** With 1, 2, 4 or 8 bytes. */
-function shortestInteger(value: bigint): Buffer | undefined {
+function encodeShortestInteger(value: bigint): Buffer | undefined {
   const bytes = [1, 2, 4, 8].find((size) => BigInt.asIntN(size * 8, value) === value)
   if (bytes === undefined) return undefined
   const eight = Buffer.alloc(8)

@@ -7,7 +7,7 @@ import type { RestoredConnections } from '../restored-connections.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import type { StoredMessages } from './model/stored-messages.ts'
-import { deleteTopicIds, messageStore } from './model/stored-sessions.ts'
+import { deleteTopicIds, createMessageStore } from './model/stored-sessions.ts'
 import type { WirelessNode } from './codec/packets.ts'
 import type { MqttSnSettings } from './model/mqttsn-settings.ts'
 import { SnClient } from './client/sn-client.ts'
@@ -35,10 +35,10 @@ export interface ConnectedClientDependencies {
   readonly proofs: AddressProofs
   readonly restored: RestoredConnections
   /** The `dueAtMs` of the client has changed. */
-  planFor(client: SnClient): void
+  scheduleClient(client: SnClient): void
   storeSleep(connected: ConnectedClient, sleep: Parameters<SnClientDependencies['storeSleep']>[0]): void
-  noteConnected(connected: ConnectedClient): void
-  noteEnded(connected: ConnectedClient): void
+  onConnected(connected: ConnectedClient): void
+  onEnded(connected: ConnectedClient): void
 }
 
 export class ConnectedClient implements SnClientDependencies, GatewayClient {
@@ -67,7 +67,7 @@ export class ConnectedClient implements SnClientDependencies, GatewayClient {
     this.client.messages.noteMoved()
     this.peer = peer
     const { mqtt, state } = this.client
-    mqtt?.noteClientChanged()
+    mqtt?.reportClientChange()
     // With the next packet, the broker checks whether the client may be connected from this address.
     if (before.address !== peer.address && state !== 'connecting') mqtt?.send({ type: 'pingreq' })
   }
@@ -130,8 +130,8 @@ export class ConnectedClient implements SnClientDependencies, GatewayClient {
     return this.#gateway.proofs.isProven(this.peer)
   }
 
-  noteProven(): void {
-    this.#gateway.proofs.noteProven(this.peer)
+  recordProof(): void {
+    this.#gateway.proofs.recordProof(this.peer)
   }
 
   randomBelow(limit: number): number {
@@ -145,35 +145,35 @@ export class ConnectedClient implements SnClientDependencies, GatewayClient {
   }
 
   schedule(): void {
-    this.#gateway.planFor(this.client)
+    this.#gateway.scheduleClient(this.client)
   }
 
   storeSleep(sleep: Parameters<SnClientDependencies['storeSleep']>[0]): void {
     this.#gateway.storeSleep(this, sleep)
   }
 
-  whenDurable(done: () => void): void {
-    this.#gateway.dependencies.whenDurable(done)
+  runWhenDurable(done: () => void): void {
+    this.#gateway.dependencies.runWhenDurable(done)
   }
 
   get messages(): StoredMessages {
-    return (this.#messages ??= messageStore(this.#gateway.dependencies, this.client.clientId))
+    return (this.#messages ??= createMessageStore(this.#gateway.dependencies, this.client.clientId))
   }
 
   deleteMessages(): void {
     this.#messages?.deleteAll()
   }
 
-  noteConnected(): void {
-    this.#gateway.noteConnected(this)
+  onConnected(): void {
+    this.#gateway.onConnected(this)
   }
 
   deleteTopicIds(topicIds: TopicIds): void {
     if (topicIds.store !== undefined) deleteTopicIds(this.#gateway.dependencies, this.client.clientId, topicIds)
   }
 
-  noteEnded(): void {
+  onEnded(): void {
     this.isEnded = true
-    this.#gateway.noteEnded(this)
+    this.#gateway.onEnded(this)
   }
 }

@@ -12,7 +12,7 @@ import {
   type GatewayPublication,
   maxUnsentBytes,
   type MqttConnection,
-  publishFieldsOf,
+  toPublishFields,
 } from '../gateway.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import type { MqttSnSettings } from './model/mqttsn-settings.ts'
@@ -36,7 +36,7 @@ export class ConnectionlessPublishers {
 
   /** Returns false if too many messages are waiting. */
   publish(message: GatewayPublication, peer: PeerAddress): boolean {
-    const clientId = clientIdOf(peer)
+    const clientId = selectClientId(peer)
     const publisher = this.#publishers.get(clientId) ?? this.#open(clientId, peer)
     return publisher.publish(message, peer)
   }
@@ -55,7 +55,7 @@ export class ConnectionlessPublishers {
     const publisher: ConnectionlessPublisher = new ConnectionlessPublisher(this.#settings, this.#dependencies, {
       clientId,
       peer,
-      noteClosed: () => {
+      onClosed: () => {
         if (this.#publishers.get(clientId) === publisher) this.#publishers.delete(clientId)
       },
     })
@@ -64,7 +64,7 @@ export class ConnectionlessPublishers {
   }
 }
 
-function clientIdOf({ secure }: PeerAddress): string {
+function selectClientId({ secure }: PeerAddress): string {
   if (secure === undefined) return connectionlessClientId
   const digest = hash('sha256', secure.identity ?? '', 'hex').slice(0, digestLength)
   return `${connectionlessClientId}-${digest}`
@@ -81,8 +81,8 @@ class ConnectionlessPublisher implements GatewayClient {
     {
       clientId,
       peer,
-      noteClosed,
-    }: { readonly clientId: string; readonly peer: PeerAddress; readonly noteClosed: () => void },
+      onClosed: noteClosed,
+    }: { readonly clientId: string; readonly peer: PeerAddress; readonly onClosed: () => void },
   ) {
     this.#peer = peer
     const callbacks = { handlePacket: (packet: Packet) => this.#handlePacket(packet), handleClosed: noteClosed }
@@ -112,9 +112,9 @@ class ConnectionlessPublisher implements GatewayClient {
     if (this.#mqtt.unsentBytes > maxUnsentBytes) return false
     if (this.#peer.address !== peer.address) {
       this.#peer = peer
-      this.#mqtt.noteClientChanged()
+      this.#mqtt.reportClientChange()
     }
-    this.#mqtt.publish(publishFieldsOf(message))
+    this.#mqtt.publish(toPublishFields(message))
     return true
   }
 
@@ -126,6 +126,6 @@ class ConnectionlessPublisher implements GatewayClient {
     if (packet.type !== 'connack' || packet.reasonCode !== reasonCodes.success) return
     const early = this.#early ?? []
     this.#early = undefined
-    for (const message of early) this.#mqtt.publish(publishFieldsOf(message))
+    for (const message of early) this.#mqtt.publish(toPublishFields(message))
   }
 }

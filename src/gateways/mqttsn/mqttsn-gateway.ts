@@ -8,20 +8,20 @@ import { Deadlines } from '../../core/index.ts'
 import { parseTopicName, TopicTable } from '../../protocol/index.ts'
 import type { DatagramGateway, GatewayDependencies } from '../gateway.ts'
 import { RestoredConnections } from '../restored-connections.ts'
-import { storedPeer, restoredPeer, canBeSameDevice, peerKey } from '../peer-identity.ts'
+import { toStoredPeer, restorePeer, canBeSameDevice, toAssociationKey } from '../peer-identity.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { AddressProofs } from '../address-proofs.ts'
 import { connectionlessClientId, ConnectionlessPublishers } from './connectionless-publishers.ts'
 import { ConnectedClient, type ConnectedClientDependencies, type Peer } from './connected-client.ts'
-import { deleteTopicIds, storeSleep, readStoredSessions, topicIdStore } from './model/stored-sessions.ts'
-import { returnCodes, shortTopicName, topicKinds, type SnRequest, type WirelessNode } from './codec/packets.ts'
+import { deleteTopicIds, storeSleep, readStoredSessions, createTopicIdStore } from './model/stored-sessions.ts'
+import { returnCodes, toShortTopicName, topicKinds, type SnRequest, type WirelessNode } from './codec/packets.ts'
 import { readPacket, unwrapForwarded } from './codec/read-packet.ts'
-import { type SnCodec, sn1Codec } from './codec/sn-codec.ts'
+import { type SnCodec, createSn1Codec } from './codec/sn-codec.ts'
 import { Sn2Codec, writeSn2Connack, writeSn2Disconnect, writeSn2Gwinfo } from './codec/sn2-codec.ts'
 import { sn2ReasonCodes } from './codec/sn2-packet-types.ts'
 import { isPublishWithoutSession, isSn2Connect, staysOnShardOfClient } from './codec/sn2-detection.ts'
 import { readSn2Packet } from './codec/sn2-reader.ts'
-import { ownerOfName, ownName, Routes } from '../shard-place.ts'
+import { findOwnerShard, createOwnName, Routes } from '../shard-place.ts'
 import type { MqttSnSettings } from './model/mqttsn-settings.ts'
 import type { SnClient } from './client/sn-client.ts'
 import type { RestoredSleep, SnClientDependencies } from './model/sn-client-dependencies.ts'
@@ -38,7 +38,7 @@ const maxCachedTopics = 1_024
 const pingreq = writeBare('pingreq')
 
 /** The codec of all clients that use MQTT-SN 1.2. */
-const codec1 = sn1Codec(readPacket)
+const codec1 = createSn1Codec(readPacket)
 
 /** A request, and the MQTT-SN version of its packet. */
 interface Received {
@@ -75,14 +75,14 @@ export class MqttSnGateway implements DatagramGateway {
       proofs: this.#proofs,
       send: (bytes, peer) => this.#send(bytes, peer),
       sendUnasked: (bytes, peer) => this.#sendUnasked(bytes, peer),
-      reserveUnasked: (pings, peer) => this.#proofs.take(peer, pings * wrappedFor(peer, pingreq).length),
-      releaseUnasked: (pings, peer) => this.#proofs.giveBack(peer, pings * wrappedFor(peer, pingreq).length),
-      sendReserved: (bytes, peer) => this.#transmit(wrappedFor(peer, bytes), peer),
+      reserveUnasked: (pings, peer) => this.#proofs.take(peer, pings * wrapForNode(peer, pingreq).length),
+      releaseUnasked: (pings, peer) => this.#proofs.returnBytes(peer, pings * wrapForNode(peer, pingreq).length),
+      sendReserved: (bytes, peer) => this.#transmit(wrapForNode(peer, bytes), peer),
       restored: this.#restored,
-      planFor: (client) => this.#planFor(client),
+      scheduleClient: (client) => this.#scheduleClient(client),
       storeSleep: (connected, sleep) => this.#storeSleep(connected, sleep),
-      noteConnected: (connected) => this.#noteConnected(connected),
-      noteEnded: (connected) => this.#noteEnded(connected),
+      onConnected: (connected) => this.#handleConnected(connected),
+      onEnded: (connected) => this.#handleEnded(connected),
     }
   }
 
@@ -95,20 +95,20 @@ export class MqttSnGateway implements DatagramGateway {
     if (!isForwarded) counters.received++
     const unwrapped = unwrapForwarded(bytes)
     if (unwrapped === undefined) return void counters.dropped.malformed++
-    const peer = peerOf(from, unwrapped.node)
+    const peer = toPeer(from, unwrapped.node)
     if (this.#settings.speaksVersion2 && !isForwarded && staysOnShardOfClient(unwrapped.bytes)) {
       // The packet may have either version. The shard of the client knows which one.
-      const routed = this.#routes.ownerOf(peer.key)
+      const routed = this.#routes.findOwner(peer.key)
       if (routed !== undefined) return this.#dependencies.forward(routed, bytes, from)
     }
     const received = this.#settings.speaksVersion2
       ? this.#read(unwrapped.bytes, peer)
-      : received1(readPacket(unwrapped.bytes))
+      : toReceived1(readPacket(unwrapped.bytes))
     if (received === undefined) return void counters.dropped.malformed++
     const { request, version } = received
-    const owner = isForwarded ? this.#dependencies.place.own : this.#ownerOf(request, peer)
+    const owner = isForwarded ? this.#dependencies.place.own : this.#findOwner(request, peer)
     if (owner !== this.#dependencies.place.own) return this.#dependencies.forward(owner, bytes, from)
-    this.#proofs.noteReceived(peer, bytes.length)
+    this.#proofs.recordReceived(peer, bytes.length)
     // CONNECT gets the response of the broker.
     if (request.type !== 'connect' && this.#dependencies.isBanned(peer.address)) return this.#countDropped('banned')
     if (request.type === 'searchgw') return this.#respondToSearch(peer, version)
@@ -142,15 +142,15 @@ export class MqttSnGateway implements DatagramGateway {
   }
 
   /** Returns the shard of the client of a packet: by the client ID in the packet, or by that of the CONNECT from the same address. */
-  #ownerOf(request: SnRequest, peer: Peer): number {
+  #findOwner(request: SnRequest, peer: Peer): number {
     const { place } = this.#dependencies
     if (place.shards === 1 || request.type === 'searchgw') return place.own
-    if (request.type === 'publish' && request.flags.qos === -1) return ownerOfName(connectionlessClientId, place)
+    if (request.type === 'publish' && request.flags.qos === -1) return findOwnerShard(connectionlessClientId, place)
     const isNamed = request.type === 'connect' || request.type === 'pingreq'
     const clientId = isNamed ? request.clientId : undefined
-    if (clientId === undefined) return this.#routes.ownerOf(peer.key) ?? place.own
-    const owner = ownerOfName(clientId, place)
-    this.#routes.note(peer.key, owner === place.own ? undefined : owner)
+    if (clientId === undefined) return this.#routes.findOwner(peer.key) ?? place.own
+    const owner = findOwnerShard(clientId, place)
+    this.#routes.setOwner(peer.key, owner === place.own ? undefined : owner)
     return owner
   }
 
@@ -158,15 +158,15 @@ export class MqttSnGateway implements DatagramGateway {
     const { topicIds, sleeping, messages } = readStoredSessions(stored, this.#settings.predefined)
     for (const [clientId, ids] of topicIds) this.#storeTopicIds(clientId, ids)
     for (const { connect, peer: storedAt, node, lostAtMs, will } of sleeping) {
-      const peer = restoredPeer(storedAt)
+      const peer = restorePeer(storedAt)
       const ids = this.#storedTopicIds.get(connect.clientId)
       this.#storedTopicIds.delete(connect.clientId)
-      if (ids !== undefined) ids.store = topicIdStore(this.#dependencies, connect.clientId)
+      if (ids !== undefined) ids.store = createTopicIdStore(this.#dependencies, connect.clientId)
       this.#dependencies.addresses.takeClient(peer.address)
       const wireless = node === undefined ? undefined : (Buffer.from(node, 'hex').toString('latin1') as WirelessNode)
       const waiting = messages.get(connect.clientId) ?? new Map()
       const asleep = { lostAtMs, will, topicIds: ids, messages: waiting }
-      this.#begin({ connect, codec: codecOf(connect, false), asleep }, peerOf(peer, wireless))
+      this.#begin({ connect, codec: createCodec(connect, false), asleep }, toPeer(peer, wireless))
     }
   }
 
@@ -174,14 +174,14 @@ export class MqttSnGateway implements DatagramGateway {
     const nowMs = this.#dependencies.nowMs()
     for (let due = this.#deadlines.takeDue(nowMs); due !== undefined; due = this.#deadlines.takeDue(nowMs)) {
       due.subject.tick()
-      this.#planFor(due.subject)
+      this.#scheduleClient(due.subject)
     }
     this.#restored.tick()
     this.#plan()
   }
 
   #plan(): void {
-    this.#dependencies.wakeAt(Math.min(this.#deadlines.nextMs(), this.#restored.dueAtMs))
+    this.#dependencies.wakeAt(Math.min(this.#deadlines.findNextMs(), this.#restored.dueAtMs))
   }
 
   close(): void {
@@ -236,8 +236,8 @@ export class MqttSnGateway implements DatagramGateway {
       return
     }
     const isAssigned = request.options !== undefined && request.clientId === ''
-    const connect = isAssigned ? { ...request, clientId: ownName(this.#dependencies.place, randomUUID) } : request
-    this.#begin({ connect, codec: codecOf(connect, isAssigned) }, peer)
+    const connect = isAssigned ? { ...request, clientId: createOwnName(this.#dependencies.place, randomUUID) } : request
+    this.#begin({ connect, codec: createCodec(connect, isAssigned) }, peer)
   }
 
   #begin(beginning: Beginning, from: Peer): void {
@@ -250,10 +250,10 @@ export class MqttSnGateway implements DatagramGateway {
     if (connected.isEnded) return
     this.#byPeer.set(peer.key, connected)
     if (beginning.asleep !== undefined) this.#byClientId.set(client.clientId, connected)
-    this.#planFor(client)
+    this.#scheduleClient(client)
   }
 
-  #noteConnected(connected: ConnectedClient): void {
+  #handleConnected(connected: ConnectedClient): void {
     const { client } = connected
     const before = this.#byClientId.get(client.clientId)
     const ofPrevious = before !== undefined && before !== connected ? before.client.messages.topicIds : undefined
@@ -261,12 +261,12 @@ export class MqttSnGateway implements DatagramGateway {
     const startsClean = client.isCleanSession || client.startsClean
     if (!startsClean && known !== undefined) client.messages.adoptTopicIds(known)
     else if (known !== undefined) deleteTopicIds(this.#dependencies, client.clientId, known)
-    if (!client.isCleanSession) client.messages.topicIds.store = topicIdStore(this.#dependencies, client.clientId)
+    if (!client.isCleanSession) client.messages.topicIds.store = createTopicIdStore(this.#dependencies, client.clientId)
     this.#storedTopicIds.delete(client.clientId)
     this.#byClientId.set(client.clientId, connected)
   }
 
-  #noteEnded({ client, peer }: ConnectedClient): void {
+  #handleEnded({ client, peer }: ConnectedClient): void {
     this.#dependencies.addresses.releaseClient(peer.address)
     this.#deadlines.cancel('client', client)
     if (this.#byPeer.get(peer.key)?.client === client) this.#byPeer.delete(peer.key)
@@ -287,7 +287,7 @@ export class MqttSnGateway implements DatagramGateway {
 
   #storeSleep({ client, peer }: ConnectedClient, sleep: Parameters<SnClientDependencies['storeSleep']>[0]): void {
     const node = peer.node === undefined ? undefined : Buffer.from(peer.node, 'latin1').toString('hex')
-    const place = { peer: storedPeer(peer), node }
+    const place = { peer: toStoredPeer(peer), node }
     storeSleep(this.#dependencies, client.clientId, sleep === undefined ? undefined : { ...sleep, ...place })
   }
 
@@ -310,23 +310,23 @@ export class MqttSnGateway implements DatagramGateway {
     if (!this.#settings.allowsQosMinusOne) return refuse(returnCodes.notSupported)
     const { predefined } = this.#settings
     let text = request.topic
-    if (flags.topicKind === topicKinds.predefined) text = predefined.nameOf(topicId)
-    else if (flags.topicKind === topicKinds.short) text = shortTopicName(topicId)
+    if (flags.topicKind === topicKinds.predefined) text = predefined.findName(topicId)
+    else if (flags.topicKind === topicKinds.short) text = toShortTopicName(topicId)
     const name = text === undefined ? undefined : parseTopicName(text)
     if (name === undefined) return refuse(returnCodes.invalidTopicId)
-    const topic = this.#clientDependencies.topics.named(name)
+    const topic = this.#clientDependencies.topics.internName(name)
     const isTaken = this.#connectionless.publish({ topic, payload, qos: 0, retain: flags.retain, packetId: 0 }, peer)
     if (!isTaken) this.#countDropped('queue-full')
   }
 
   #send(bytes: Buffer, peer: Peer): void {
-    const datagram = wrappedFor(peer, bytes)
-    this.#proofs.noteResponse(peer, datagram.length)
+    const datagram = wrapForNode(peer, bytes)
+    this.#proofs.recordResponse(peer, datagram.length)
     this.#transmit(datagram, peer)
   }
 
   #sendUnasked(bytes: Buffer, peer: Peer): boolean {
-    const datagram = wrappedFor(peer, bytes)
+    const datagram = wrapForNode(peer, bytes)
     const isAllowed = this.#proofs.take(peer, datagram.length)
     if (isAllowed) this.#transmit(datagram, peer)
     return isAllowed
@@ -345,14 +345,14 @@ export class MqttSnGateway implements DatagramGateway {
     this.#dependencies.counters.dropped[reason]++
   }
 
-  #planFor(client: SnClient): void {
+  #scheduleClient(client: SnClient): void {
     if (client.dueAtMs === Infinity) return this.#deadlines.cancel('client', client)
     this.#deadlines.set('client', client, client.dueAtMs)
     this.#plan()
   }
 }
 
-function wrappedFor({ node }: Peer, bytes: Buffer): Buffer {
+function wrapForNode({ node }: Peer, bytes: Buffer): Buffer {
   return node === undefined ? bytes : wrapForwarded(node, bytes)
 }
 
@@ -363,17 +363,17 @@ interface Beginning {
 }
 
 /** `isAssigned`: the broker has chosen the client ID. */
-function codecOf(connect: SnRequest & { type: 'connect' }, isAssigned: boolean): SnCodec {
+function createCodec(connect: SnRequest & { type: 'connect' }, isAssigned: boolean): SnCodec {
   return connect.options === undefined ? codec1 : new Sn2Codec(connect, isAssigned)
 }
 
-function received1(request: SnRequest | undefined): Received | undefined {
+function toReceived1(request: SnRequest | undefined): Received | undefined {
   return request === undefined ? undefined : { request, version: 1 }
 }
 
-function peerOf(from: PeerAddress, node: WirelessNode | undefined): Peer {
+function toPeer(from: PeerAddress, node: WirelessNode | undefined): Peer {
   const { address, port, secure } = from
-  const key = peerKey(from)
+  const key = toAssociationKey(from)
   return { address, port, secure, key: node === undefined ? key : `${key}/${node}`, node }
 }
 

@@ -86,8 +86,8 @@ export class StompDecoder {
     if (++this.#headerCount > this.#limits.maxHeaders)
       return { problem: `a frame has more than ${this.#limits.maxHeaders} headers` }
     const isPlain = this.version === '1.0' || this.#command === 'CONNECT' || this.#command === 'STOMP'
-    const name = isPlain ? line.slice(0, colon) : unescaped(line.slice(0, colon), this.version)
-    const value = isPlain ? line.slice(colon + 1) : unescaped(line.slice(colon + 1), this.version)
+    const name = isPlain ? line.slice(0, colon) : unescapeText(line.slice(0, colon), this.version)
+    const value = isPlain ? line.slice(colon + 1) : unescapeText(line.slice(colon + 1), this.version)
     if (name === undefined || value === undefined) return { problem: 'a header has an undefined escape sequence' }
     // 1.0 allows blanks around both [STOMP 1.0, "Frames"].
     const [key, text] = this.version === '1.0' ? [name.trim(), value.trim()] : [name, value]
@@ -143,7 +143,7 @@ export class StompDecoder {
 }
 
 /** Undefined: the version has no such escape. */
-function unescaped(text: string, version: StompVersion): string | undefined {
+function unescapeText(text: string, version: StompVersion): string | undefined {
   if (!text.includes('\\')) return text
   let isDefined = true
   const plain = text.replaceAll(/\\(?:.|$)/gs, (escape) => {
@@ -165,12 +165,12 @@ export function writeFrame(
   for (const [name, value] of headers) {
     if (version === '1.0' || command === 'CONNECTED') {
       if (!/[\n\r]/.test(name + value) && !name.includes(':')) head += `${name}:${value}\n`
-    } else head += `${escaped(name, version)}:${escaped(value, version)}\n`
+    } else head += `${escapeText(name, version)}:${escapeText(value, version)}\n`
   }
   return Buffer.concat([Buffer.from(`${head}\n`), body, Buffer.of(0)])
 }
 
-function escaped(text: string, version: StompVersion): string {
+function escapeText(text: string, version: StompVersion): string {
   const plain = version === '1.1' ? text.replaceAll('\r', '') : text
   return plain.replaceAll(/[\\:\n\r]/g, (character) => written[character] ?? character)
 }

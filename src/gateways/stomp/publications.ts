@@ -9,7 +9,7 @@ import {
   type TopicName,
   TopicTable,
 } from '../../protocol/index.ts'
-import { type MqttConnection, publishFieldsOf } from '../gateway.ts'
+import { type MqttConnection, toPublishFields } from '../gateway.ts'
 import type { StompFrame } from './frames.ts'
 
 /** Maximum publications of one client without a response of the broker. */
@@ -70,7 +70,7 @@ export class Publications {
 
   /** A problem is for ERROR. Otherwise `settled` is called. */
   send(frame: StompFrame, settled: Settled): string | undefined {
-    const message = messageIn(frame)
+    const message = parseMessage(frame)
     if (typeof message === 'string') return message
     const name = frame.headers.get('transaction')
     if (name !== undefined) {
@@ -122,7 +122,7 @@ export class Publications {
     const isRefused = reasonCode >= reasonCodes.unspecifiedError
     if (type === 'pubrec' && !isRefused) return this.#mqtt()?.acknowledge('pubrel', packetId)
     this.#unacknowledged.delete(packetId)
-    known.settled(isRefused ? problemOf(reasonCode, known.topic) : undefined)
+    known.settled(isRefused ? describeRefusal(reasonCode, known.topic) : undefined)
   }
 
   #close(name: string | undefined): readonly (Message | Deferred)[] | string {
@@ -137,7 +137,7 @@ export class Publications {
   #publish(messages: readonly Message[], settled: Settled): void {
     let open = 1
     let problem: string | undefined
-    const done = (why: string | undefined): void => {
+    const settleOne = (why: string | undefined): void => {
       problem ??= why
       if (--open === 0) settled(problem)
     }
@@ -145,12 +145,12 @@ export class Publications {
       const packetId = message.qos === 0 ? 0 : this.#takePacketId()
       if (message.qos > 0) {
         open++
-        this.#unacknowledged.set(packetId, { topic: message.topic, settled: done })
+        this.#unacknowledged.set(packetId, { topic: message.topic, settled: settleOne })
       }
       const { topic, ...rest } = message
-      this.#mqtt()?.publish(publishFieldsOf({ ...rest, topic: this.#topics.named(topic), packetId }))
+      this.#mqtt()?.publish(toPublishFields({ ...rest, topic: this.#topics.internName(topic), packetId }))
     }
-    done(undefined)
+    settleOne(undefined)
   }
 
   /** One is always free: reading pauses at `maxUnacknowledged`, and a transaction has no more than that. */
@@ -161,7 +161,7 @@ export class Publications {
   }
 }
 
-function messageIn({ headers, body }: StompFrame): Message | string {
+function parseMessage({ headers, body }: StompFrame): Message | string {
   const destination = headers.get('destination')
   if (destination === undefined || destination === '') return 'SEND without destination'
   const topic = parseTopicName(destination)
@@ -176,11 +176,11 @@ function messageIn({ headers, body }: StompFrame): Message | string {
     qos: Number(qos) as QoS,
     retain: headers.get('retain') === 'true',
     expirySeconds: expiry === undefined ? undefined : Number(expiry),
-    properties: propertiesIn(headers),
+    properties: toMessageProperties(headers),
   }
 }
 
-function propertiesIn(headers: ReadonlyMap<string, string>): MessageProperties | undefined {
+function toMessageProperties(headers: ReadonlyMap<string, string>): MessageProperties | undefined {
   const contentType = headers.get('content-type')
   const more = [...headers].filter(([name]) => !ownHeaders.has(name))
   if (contentType === undefined && more.length === 0) return undefined
@@ -190,7 +190,7 @@ function propertiesIn(headers: ReadonlyMap<string, string>): MessageProperties |
   }
 }
 
-function problemOf(reasonCode: number, topic: string): string {
+function describeRefusal(reasonCode: number, topic: string): string {
   if (reasonCode === reasonCodes.notAuthorized) return `not authorized to publish to ${topic}`
   if (reasonCode === reasonCodes.quotaExceeded) return `a quota is exceeded: nothing more can be published to ${topic}`
   return `the broker refused a message for ${topic}: reason code ${reasonCode}`

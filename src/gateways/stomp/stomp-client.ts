@@ -47,7 +47,7 @@ export interface StompClientDependencies {
   openMqtt(callbacks: MqttConnectionCallbacks): MqttConnection
   /** Called when `dueAtMs` of the client has changed. */
   schedule(): void
-  noteEnded(): void
+  onEnded(): void
 }
 
 export class StompClient implements GatewayStreamCallbacks {
@@ -163,13 +163,13 @@ export class StompClient implements GatewayStreamCallbacks {
     if (command === 'CONNECT' || command === 'STOMP') return this.#handleConnect(frame)
     if (this.#state !== 'connected') return this.#fail(`${command.slice(0, 32)} before CONNECTED`, frame)
     this.#unsettledFrames++
-    const settled: Settled = (problem) => {
+    const settle: Settled = (problem) => {
       this.#unsettledFrames--
       if (problem === undefined) this.#sendReceipt(frame)
       else this.#fail(problem, frame)
       this.#endIfAnswered()
     }
-    const problem = this.#carryOut(frame, settled)
+    const problem = this.#carryOut(frame, settle)
     if (problem !== undefined) this.#fail(problem, frame)
   }
 
@@ -177,7 +177,7 @@ export class StompClient implements GatewayStreamCallbacks {
     const { command, headers } = frame
     const transaction = headers.get('transaction')
     /** For frames that are complete when it returns. */
-    const done = (problem: string | undefined): string | undefined => {
+    const settleNow = (problem: string | undefined): string | undefined => {
       if (problem === undefined) settled(undefined)
       return problem
     }
@@ -191,14 +191,14 @@ export class StompClient implements GatewayStreamCallbacks {
       case 'ACK':
       case 'NACK':
         if (transaction !== undefined)
-          return done(this.#publications.defer(transaction, () => this.#acknowledge(frame), 0))
-        return done(this.#subscriptions.acknowledge(frame, this.#version))
+          return settleNow(this.#publications.defer(transaction, () => this.#acknowledge(frame), 0))
+        return settleNow(this.#subscriptions.acknowledge(frame, this.#version))
       case 'BEGIN':
-        return done(this.#publications.begin(transaction))
+        return settleNow(this.#publications.begin(transaction))
       case 'COMMIT':
         return this.#publications.commit(transaction, settled)
       case 'ABORT':
-        return done(this.#publications.abort(transaction))
+        return settleNow(this.#publications.abort(transaction))
       case 'DISCONNECT':
         this.#sendReceipt(frame)
         this.#end(reasonCodes.normalDisconnection)
@@ -266,7 +266,7 @@ export class StompClient implements GatewayStreamCallbacks {
   }
 
   #handleConnack({ reasonCode, properties }: ConnackPacket): void {
-    if (reasonCode !== reasonCodes.success) return this.#fail(refusalText(reasonCode))
+    if (reasonCode !== reasonCodes.success) return this.#fail(describeConnectRefusal(reasonCode))
     if (properties?.serverKeepAliveSeconds !== undefined) this.#planPing(properties.serverKeepAliveSeconds)
     this.#state = 'connected'
     const [sendMs, expectMs] = this.#heartBeats
@@ -298,7 +298,7 @@ export class StompClient implements GatewayStreamCallbacks {
       case 'unsuback':
         return this.#subscriptions.handleAck(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
       case 'disconnect':
-        return this.#fail(goodbyeText(packet.reasonCode))
+        return this.#fail(describeSessionEnd(packet.reasonCode))
       default:
         return undefined
     }
@@ -365,11 +365,11 @@ export class StompClient implements GatewayStreamCallbacks {
     this.#mqtt = undefined
     mqtt?.end({ type: 'disconnect', reasonCode, properties: undefined })
     this.#stream.end()
-    this.#dependencies.noteEnded()
+    this.#dependencies.onEnded()
   }
 }
 
-function refusalText(reasonCode: number): string {
+function describeConnectRefusal(reasonCode: number): string {
   if (reasonCode === reasonCodes.badUserNameOrPassword || reasonCode === reasonCodes.notAuthorized)
     return 'the login was refused'
   if (reasonCode === reasonCodes.banned) return 'this client is banned'
@@ -377,7 +377,7 @@ function refusalText(reasonCode: number): string {
   return `the broker refused the connection (reason code ${reasonCode})`
 }
 
-function goodbyeText(reasonCode: number): string {
+function describeSessionEnd(reasonCode: number): string {
   if (reasonCode === reasonCodes.sessionTakenOver) return 'another client has connected with this client-id'
   if (reasonCode === reasonCodes.serverShuttingDown) return 'the broker is shutting down'
   return `the broker has ended the session (reason code ${reasonCode})`

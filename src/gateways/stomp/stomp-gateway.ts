@@ -30,7 +30,7 @@ export class StompGateway implements StreamGateway {
       nowMs: () => this.#dependencies.nowMs(),
       openMqtt: (callbacks) => this.#dependencies.openMqtt(stream.peer, callbacks),
       schedule: () => this.#schedule(client),
-      noteEnded: () => {
+      onEnded: () => {
         this.#clients.delete(client)
         this.#deadlines.cancel('client', client)
       },
@@ -62,6 +62,6 @@ export class StompGateway implements StreamGateway {
 
   /** Schedules a tick at the earliest deadline of a client. */
   #updateWakeup(): void {
-    this.#dependencies.wakeAt(this.#deadlines.nextMs())
+    this.#dependencies.wakeAt(this.#deadlines.findNextMs())
   }
 }

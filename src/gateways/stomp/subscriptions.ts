@@ -126,7 +126,7 @@ export class Subscriptions {
         this.#unacknowledged.set(messageId, { subscription, packetId })
         packetId = undefined
       }
-      return { headers: headersOf(packet, subscription, { messageId, isAcknowledged, version }), body }
+      return { headers: toHeaders(packet, subscription, { messageId, isAcknowledged, version }), body }
     })
   }
 
@@ -160,7 +160,7 @@ export class Subscriptions {
   }
 }
 
-function headersOf(
+function toHeaders(
   { topic, properties, payloadStart, frameEnd, retain }: PublishPacket,
   { id, filter }: Subscription,
   { messageId, isAcknowledged, version }: { messageId: string; isAcknowledged: boolean; version: StompVersion },

@@ -30,35 +30,35 @@ class JqParser {
 
   parseWhole(): JqNode {
     if (this.#reader.isAtEnd) return identity
-    const node = this.#pipe()
+    const node = this.#parsePipe()
     if (!this.#reader.isAtEnd) this.#reader.fail()
     return node
   }
 
   parseDefinitions(): readonly JqFunction[] {
     const functions: JqFunction[] = []
-    while (this.#reader.take('def')) functions.push(this.#definition())
+    while (this.#reader.take('def')) functions.push(this.#parseDefinition())
     if (!this.#reader.isAtEnd) this.#reader.fail()
     return functions
   }
 
-  #pipe(): JqNode {
+  #parsePipe(): JqNode {
     return this.#reader.parseNested(() => {
       if (this.#reader.take('def')) {
-        const definition = this.#definition()
-        return { kind: 'define', function: definition, rest: this.#pipe() }
+        const definition = this.#parseDefinition()
+        return { kind: 'define', function: definition, rest: this.#parsePipe() }
       }
       if (this.#reader.take('label')) {
         const name = this.#reader.takeVariable()
         this.#reader.expect('|')
-        return { kind: 'label', name, body: this.#pipe() }
+        return { kind: 'label', name, body: this.#parsePipe() }
       }
-      const left = this.#binary(1)
-      return this.#reader.take('|') ? { kind: 'pipe', left, right: this.#pipe() } : left
+      const left = this.#parseBinary(1)
+      return this.#reader.take('|') ? { kind: 'pipe', left, right: this.#parsePipe() } : left
     })
   }
 
-  #definition(): JqFunction {
+  #parseDefinition(): JqFunction {
     const { kind, text: name } = this.#reader.next()
     if (kind !== 'name') this.#reader.fail('a name')
     const parameters: string[] = []
@@ -68,18 +68,18 @@ class JqParser {
       this.#reader.expect(')')
     }
     this.#reader.expect(':')
-    const body = this.#pipe()
+    const body = this.#parsePipe()
     this.#reader.expect(';')
     return { name, parameters, body }
   }
 
-  #pattern(): JqPattern {
-    return parseJqPattern(this.#reader, () => this.#key())
+  #parsePattern(): JqPattern {
+    return parseJqPattern(this.#reader, () => this.#parseKey())
   }
 
-  #binary(lowest: number): JqNode {
+  #parseBinary(lowest: number): JqNode {
     return this.#reader.parseNested(() => {
-      let left = this.#unary()
+      let left = this.#parseUnary()
       let taken = Infinity
       for (;;) {
         const { kind, text } = this.#reader.peek()
@@ -87,34 +87,34 @@ class JqParser {
         if (binary === undefined || binary.level < lowest) return left
         if (binary.associates === 'never' && binary.level === taken) this.#reader.fail()
         this.#reader.next()
-        left = binary.make(left, this.#binary(binary.associates === 'right' ? binary.level : binary.level + 1))
+        left = binary.make(left, this.#parseBinary(binary.associates === 'right' ? binary.level : binary.level + 1))
         taken = binary.level
       }
     })
   }
 
-  #unary(): JqNode {
-    if (this.#reader.take('-')) return { kind: 'negate', of: this.#reader.parseNested(() => this.#unary()) }
-    const source = this.#postfix()
+  #parseUnary(): JqNode {
+    if (this.#reader.take('-')) return { kind: 'negate', of: this.#reader.parseNested(() => this.#parseUnary()) }
+    const source = this.#parsePostfix()
     // `term as $x | body` binds tighter than any operator before it.
     if (!this.#reader.is('as')) return source
     this.#reader.next()
-    const pattern = this.#pattern()
+    const pattern = this.#parsePattern()
     this.#reader.expect('|')
-    return { kind: 'bind', source, pattern, body: this.#pipe() }
+    return { kind: 'bind', source, pattern, body: this.#parsePipe() }
   }
 
-  #postfix(): JqNode {
-    let node = this.#term()
+  #parsePostfix(): JqNode {
+    let node = this.#parseTerm()
     for (;;) {
       const token = this.#reader.peek()
       if (token.kind === 'field') {
         this.#reader.next()
         node = { kind: 'index', of: node, key: { kind: 'literal', value: token.text.slice(1) } }
-      } else if (this.#reader.is('[')) node = this.#brackets(node)
+      } else if (this.#reader.is('[')) node = this.#parseBrackets(node)
       else if (this.#reader.is('.') && this.#isBehindDot()) {
         this.#reader.next()
-        node = this.#reader.is('[') ? this.#brackets(node) : { kind: 'index', of: node, key: this.#text('') }
+        node = this.#reader.is('[') ? this.#parseBrackets(node) : { kind: 'index', of: node, key: this.#parseText('') }
       } else if (this.#reader.take('?')) node = { kind: 'try', body: node, handler: undefined }
       else return node
     }
@@ -125,23 +125,23 @@ class JqParser {
     return next?.kind === 'text' || next?.text === '['
   }
 
-  #brackets(of: JqNode): JqNode {
+  #parseBrackets(of: JqNode): JqNode {
     this.#reader.expect('[')
     if (this.#reader.take(']')) return { kind: 'iterate', of }
     if (this.#reader.take(':')) {
-      const to = this.#pipe()
+      const to = this.#parsePipe()
       this.#reader.expect(']')
       return { kind: 'slice', of, from: undefined, to }
     }
-    const key = this.#pipe()
+    const key = this.#parsePipe()
     if (this.#reader.take(']')) return { kind: 'index', of, key }
     this.#reader.expect(':')
-    const to = this.#reader.is(']') ? undefined : this.#pipe()
+    const to = this.#reader.is(']') ? undefined : this.#parsePipe()
     this.#reader.expect(']')
     return { kind: 'slice', of, from: key, to }
   }
 
-  #text(format: string): JqNode {
+  #parseText(format: string): JqNode {
     const token = this.#reader.next()
     if (token.kind !== 'text') throw new RuleError(`jq: a text is expected at character ${token.at + 1}`)
     const parts = token.parts.map((part) => (typeof part === 'string' ? part : new JqParser(part).parseWhole()))
@@ -150,84 +150,84 @@ class JqParser {
     return { kind: 'text', parts, format }
   }
 
-  #term(): JqNode {
+  #parseTerm(): JqNode {
     const token = this.#reader.peek()
     switch (token.kind) {
       case 'text':
-        return this.#text('text')
+        return this.#parseText('text')
       case 'number':
         this.#reader.next()
-        return { kind: 'literal', value: numberOf(token.text) }
+        return { kind: 'literal', value: parseJqNumber(token.text) }
       case 'variable':
         return { kind: 'variable', name: this.#reader.takeVariable() }
       case 'format':
         this.#reader.next()
         return this.#reader.peek().kind === 'text'
-          ? this.#text(token.text.slice(1))
+          ? this.#parseText(token.text.slice(1))
           : { kind: 'format', format: token.text.slice(1) }
       case 'field':
         this.#reader.next()
         return { kind: 'index', of: identity, key: { kind: 'literal', value: token.text.slice(1) } }
       case 'name':
-        return this.#word(token.text)
+        return this.#parseWord(token.text)
       default:
-        return this.#symbol()
+        return this.#parseSymbol()
     }
   }
 
-  #symbol(): JqNode {
+  #parseSymbol(): JqNode {
     if (this.#reader.take('..')) return { kind: 'call', name: 'recurse', args: [] }
     if (this.#reader.take('.')) {
-      if (this.#reader.peek().kind === 'text') return { kind: 'index', of: identity, key: this.#text('text') }
-      return this.#reader.is('[') ? this.#brackets(identity) : identity
+      if (this.#reader.peek().kind === 'text') return { kind: 'index', of: identity, key: this.#parseText('text') }
+      return this.#reader.is('[') ? this.#parseBrackets(identity) : identity
     }
     if (this.#reader.take('(')) {
-      const node = this.#pipe()
+      const node = this.#parsePipe()
       this.#reader.expect(')')
       return node
     }
     if (this.#reader.take('[')) {
       if (this.#reader.take(']')) return { kind: 'array', of: undefined }
-      const of = this.#pipe()
+      const of = this.#parsePipe()
       this.#reader.expect(']')
       return { kind: 'array', of }
     }
-    if (this.#reader.take('{')) return this.#object()
+    if (this.#reader.take('{')) return this.#parseObject()
     return this.#reader.fail()
   }
 
-  #object(): JqNode {
+  #parseObject(): JqNode {
     const members: { key: JqNode; value: JqNode }[] = []
     while (!this.#reader.take('}')) {
-      members.push(this.#member())
+      members.push(this.#parseMember())
       if (!this.#reader.is('}')) this.#reader.expect(',')
     }
     return { kind: 'object', members }
   }
 
-  #member(): { key: JqNode; value: JqNode } {
+  #parseMember(): { key: JqNode; value: JqNode } {
     if (this.#reader.peek().kind === 'variable') {
       const name = this.#reader.takeVariable()
       return { key: { kind: 'literal', value: name }, value: { kind: 'variable', name } }
     }
     const isPlain = !this.#reader.is('(')
-    const key = this.#key()
-    if (this.#reader.take(':')) return { key, value: this.#memberValue() }
+    const key = this.#parseKey()
+    if (this.#reader.take(':')) return { key, value: this.#parseMemberValue() }
     if (!isPlain) this.#reader.fail(':')
     return { key, value: { kind: 'index', of: identity, key } }
   }
 
   /** Without a comma, which separates members. */
-  #memberValue(): JqNode {
-    const left = this.#binary(2)
-    return this.#reader.take('|') ? { kind: 'pipe', left, right: this.#memberValue() } : left
+  #parseMemberValue(): JqNode {
+    const left = this.#parseBinary(2)
+    return this.#reader.take('|') ? { kind: 'pipe', left, right: this.#parseMemberValue() } : left
   }
 
-  #key(): JqNode {
+  #parseKey(): JqNode {
     const token = this.#reader.peek()
-    if (token.kind === 'text') return this.#text('text')
+    if (token.kind === 'text') return this.#parseText('text')
     if (this.#reader.take('(')) {
-      const key = this.#pipe()
+      const key = this.#parsePipe()
       this.#reader.expect(')')
       return key
     }
@@ -235,18 +235,18 @@ class JqParser {
     return this.#reader.fail('a key')
   }
 
-  #word(name: string): JqNode {
+  #parseWord(name: string): JqNode {
     this.#reader.next()
     switch (name) {
       case 'if':
-        return this.#condition()
+        return this.#parseCondition()
       case 'try': {
-        const body = this.#postfix()
-        return { kind: 'try', body, handler: this.#reader.take('catch') ? this.#postfix() : undefined }
+        const body = this.#parsePostfix()
+        return { kind: 'try', body, handler: this.#reader.take('catch') ? this.#parsePostfix() : undefined }
       }
       case 'reduce':
       case 'foreach':
-        return this.#fold(name)
+        return this.#parseFold(name)
       case 'break':
         return { kind: 'break', name: this.#reader.takeVariable() }
       case 'null':
@@ -255,40 +255,40 @@ class JqParser {
       case 'false':
         return { kind: 'literal', value: name === 'true' }
       default:
-        return this.#call(name)
+        return this.#parseCall(name)
     }
   }
 
-  #call(name: string): JqNode {
+  #parseCall(name: string): JqNode {
     const args: JqNode[] = []
     if (this.#reader.take('(')) {
-      do args.push(this.#pipe())
+      do args.push(this.#parsePipe())
       while (this.#reader.take(';'))
       this.#reader.expect(')')
     }
     return { kind: 'call', name, args }
   }
 
-  #condition(): JqNode {
-    const condition = this.#pipe()
+  #parseCondition(): JqNode {
+    const condition = this.#parsePipe()
     this.#reader.expect('then')
-    const yes = this.#pipe()
+    const yes = this.#parsePipe()
     if (this.#reader.take('elif'))
-      return { kind: 'if', condition, yes, no: this.#reader.parseNested(() => this.#condition()) }
-    const no = this.#reader.take('else') ? this.#pipe() : identity
+      return { kind: 'if', condition, yes, no: this.#reader.parseNested(() => this.#parseCondition()) }
+    const no = this.#reader.take('else') ? this.#parsePipe() : identity
     this.#reader.expect('end')
     return { kind: 'if', condition, yes, no }
   }
 
-  #fold(kind: 'reduce' | 'foreach'): JqNode {
-    const source = this.#postfix()
+  #parseFold(kind: 'reduce' | 'foreach'): JqNode {
+    const source = this.#parsePostfix()
     this.#reader.expect('as')
-    const pattern = this.#pattern()
+    const pattern = this.#parsePattern()
     this.#reader.expect('(')
-    const init = this.#pipe()
+    const init = this.#parsePipe()
     this.#reader.expect(';')
-    const update = this.#pipe()
-    const extract = kind === 'foreach' && this.#reader.take(';') ? this.#pipe() : identity
+    const update = this.#parsePipe()
+    const extract = kind === 'foreach' && this.#reader.take(';') ? this.#parsePipe() : identity
     this.#reader.expect(')')
     return kind === 'reduce'
       ? { kind, source, pattern, init, update }
@@ -296,7 +296,7 @@ class JqParser {
   }
 }
 
-function numberOf(text: string) {
+function parseJqNumber(text: string) {
   const value = parseNumber(text.startsWith('.') ? `0${text}` : text.replace(/\.(?!\d)/u, ''))
   if (value === undefined) throw new RuleError(`jq: ${text} is not a number`)
   return value

@@ -22,11 +22,11 @@ const kinds = ['field', 'variable', 'format', 'number', 'name', 'symbol'] as con
 
 /** Throws RuleError with the character where it stops. */
 export function tokenizeJq(program: string): JqToken[] {
-  const { tokens, at } = tokensFrom(program, 0, false)
+  const { tokens, at } = readTokens(program, 0, false)
   return [...tokens, { kind: 'end', text: 'the end', at }]
 }
 
-function tokensFrom(program: string, start: number, isInside: boolean): { tokens: JqToken[]; at: number } {
+function readTokens(program: string, start: number, isInside: boolean): { tokens: JqToken[]; at: number } {
   const tokens: JqToken[] = []
   let depth = 0
   let at = start
@@ -86,7 +86,7 @@ function readText(program: string, start: number): { token: JqToken; at: number 
     }
     const escaped = program[at + 1] ?? ''
     if (escaped === '(') {
-      const inner = tokensFrom(program, at + 2, true)
+      const inner = readTokens(program, at + 2, true)
       parts.push(text, [...inner.tokens, { kind: 'end', text: ')', at: inner.at }])
       text = ''
       at = inner.at + 1

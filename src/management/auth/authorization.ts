@@ -20,7 +20,7 @@ export function authorizeCaller({ endpoint, username }: Wanted, caller: Caller):
     return version === undefined ? refuse('wrongCredentials', words, 403) : refuseFor('API_KEY_NOT_ALLOW', words)
   }
   if (!rolesWith[access].includes(caller.role)) {
-    return refuse('wrongCredentials', roleText(caller.role), 403).withReason('UNAUTHORIZED_ROLE')
+    return refuse('wrongCredentials', describeRoleLimit(caller.role), 403).withReason('UNAUTHORIZED_ROLE')
   }
   if (caller.namespace !== undefined && access !== 'signed-in' && !isForNamespaces) {
     const words = `this account is limited to the namespace ${caller.namespace}, and the request is not`
@@ -49,7 +49,7 @@ function isAboutAccounts(access: Access): boolean {
   return access === 'accounts' || access === 'own-account'
 }
 
-function roleText(role: Role): string {
+function describeRoleLimit(role: Role): string {
   if (role === 'viewer') return 'this account may look, and change nothing'
   return role === 'publisher' ? 'this account may publish, and nothing else' : 'this account may not do that'
 }

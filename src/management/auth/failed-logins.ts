@@ -30,7 +30,7 @@ export class FailedLogins {
     this.#suppressed = 0
   }
 
-  note(failed: FailedLogin): void {
+  record(failed: FailedLogin): void {
     const intervals = Math.floor((this.#nowMs() - this.#countedAtMs) / lineIntervalMs)
     this.#countedAtMs += intervals * lineIntervalMs
     this.#lines = Math.min(maxLineBurst, this.#lines + intervals)

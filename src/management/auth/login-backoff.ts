@@ -37,15 +37,18 @@ export class LoginBackoff {
 
   /** Records a failed login. Returns the delay of the response. */
   recordFailure(address: string, name: string): number {
-    const network = networkOf(address)
-    return Math.max(this.#note(network, maxFreeByAddress), this.#note(keyOf(network, name), maxFreeByName))
+    const network = toNetwork(address)
+    return Math.max(
+      this.#recordFailure(network, maxFreeByAddress),
+      this.#recordFailure(computeKey(network, name), maxFreeByName),
+    )
   }
 
   recordSuccess(address: string, name: string): void {
-    this.#failures.delete(keyOf(networkOf(address), name))
+    this.#failures.delete(computeKey(toNetwork(address), name))
   }
 
-  #note(key: string, free: number): number {
+  #recordFailure(key: string, free: number): number {
     const nowMs = this.#nowMs()
     const known = this.#failures.get(key)
     const isKnown = known !== undefined && nowMs - known.lastAtMs < expireAfterMs
@@ -65,14 +68,14 @@ export class LoginBackoff {
 }
 
 /** Names may be long, so digests are stored. */
-function keyOf(network: string, name: string): string {
+function computeKey(network: string, name: string): string {
   return `${network} ${createHash('sha256').update(name).digest('base64')}`
 }
 
 const groupsOfNetwork = 4
 
 /** A client with one IPv6 address can use all of its /64. */
-function networkOf(address: string): string {
+function toNetwork(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address
   const [front = '', back] = address.split('::')
   const groups = front.split(':')

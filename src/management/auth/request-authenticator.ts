@@ -40,7 +40,7 @@ export interface Logins {
   /** Returns a token for an authenticated account; undefined: the account was deleted. */
   begin(name: string): string | undefined
   /** `isIdle`: not an action of the user, so the login is not extended. */
-  callerOf(token: string, isIdle?: boolean): LoggedIn | 'wrong' | 'ended'
+  findCaller(token: string, isIdle?: boolean): LoggedIn | 'wrong' | 'ended'
   end(login: number): void
 }
 
@@ -115,7 +115,7 @@ export class AuthQueue {
   /** Resolves when the response may be sent. `shown`: the name, or the token. */
   async recordFailure(address: string, shown: ShownCredential, gone?: AbortSignal): Promise<void> {
     const isToken = 'token' in shown
-    this.#failures.note(isToken ? { address, reason: shown.reason } : { name: shown.name, address })
+    this.#failures.record(isToken ? { address, reason: shown.reason } : { name: shown.name, address })
     const waitMs = this.#backoff.recordFailure(address, isToken ? shown.token : shown.name)
     const closing = this.#closing.signal
     const signal = gone === undefined ? closing : AbortSignal.any([closing, gone])
@@ -123,8 +123,8 @@ export class AuthQueue {
   }
 
   /** The token was valid before: its owner is not delayed. */
-  noteExpired(address: string): void {
-    this.#failures.note({ address, reason: 'the token has expired' })
+  recordExpired(address: string): void {
+    this.#failures.record({ address, reason: 'the token has expired' })
   }
 
   recordSuccess(address: string, name: string): void {
@@ -138,7 +138,7 @@ export class AuthQueue {
 }
 
 /** For the control socket: a user that can read the data directory may do everything. */
-export function socketAuthenticator(overHttp: Authenticator): Authenticator {
+export function createSocketAuthenticator(overHttp: Authenticator): Authenticator {
   const caller: Caller = { ...unlimited, name: 'local', by: 'socket', address: '' }
   return { ...overHttp, isDisabled: false, authenticate: async () => caller }
 }
@@ -147,7 +147,7 @@ const unlimited = { role: 'administrator', namespace: undefined, login: undefine
 
 export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): Authenticator {
   /** Responses to failed logins are delayed. */
-  const delayed = async (
+  const delayRefusal = async (
     refusal: ApiError,
     shown: ShownCredential,
     address: string,
@@ -159,7 +159,7 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
   const logIn: Authenticator['logIn'] = async (name, password, address, { gone, code } = {}) => {
     if (name === '' || password === '') return refuse('emptyCredentials', 'user name or password is empty')
     const found = await ways.accounts.logIn(name, password, address, gone)
-    if (found === undefined) return delayed(wrongCredentials(), { name }, address, gone)
+    if (found === undefined) return delayRefusal(refuseCredentials(), { name }, address, gone)
     if (found !== 'well-known' && found.by === 'account') {
       const checked = await ways.secondFactors.check(name, code)
       if (checked === 'wrong') await authQueue.recordFailure(address, { name }, gone)
@@ -173,13 +173,13 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
     const { gone, isIdle } = request
     const found = token.includes('.')
       ? ((await ways.tokens?.logIn(token)) ?? 'wrong')
-      : ways.logins.callerOf(token, isIdle)
+      : ways.logins.findCaller(token, isIdle)
     if (isInvalid(found)) {
       const reason = found === 'wrong' ? 'no login has this token' : found.reason
-      return delayed(refuseFor('BAD_TOKEN', `invalid token: ${reason}`), { token, reason }, address, gone)
+      return delayRefusal(refuseFor('BAD_TOKEN', `invalid token: ${reason}`), { token, reason }, address, gone)
     }
     if (found === 'ended') {
-      authQueue.noteExpired(address)
+      authQueue.recordExpired(address)
       return refuseFor('TOKEN_TIME_OUT', 'the token has expired: get a new one')
     }
     return { ...found, address }
@@ -192,11 +192,11 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
     return logIn(read.name, read.password, address, request)
   }
   const recordFailure = (name: string, address: string): Promise<void> => authQueue.recordFailure(address, { name })
-  const singleSignOn = singleSignOnOf(ways.singleSignOn, authQueue)
+  const singleSignOn = createSingleSignOn(ways.singleSignOn, authQueue)
   return { isDisabled: ways.isOpen, authenticate, logIn, recordFailure, logins: ways.logins, singleSignOn }
 }
 
-function singleSignOnOf(ways: SingleSignOn, authQueue: AuthQueue): Authenticator['singleSignOn'] {
+function createSingleSignOn(ways: SingleSignOn, authQueue: AuthQueue): Authenticator['singleSignOn'] {
   return {
     isOn: () => ways.isOn(),
     begin: async (address) => {
@@ -268,11 +268,11 @@ function readAuthorization(authorization: string | undefined, takesTokens: boole
   if (!isBasic && !isToken) {
     return refuse('emptyCredentials', `no user name and password were given: ${loginHint}`)
   }
-  if (rest.length > maxAuthorizationBytes) return wrongCredentials()
+  if (rest.length > maxAuthorizationBytes) return refuseCredentials()
   if (!isBasic) return { token: rest }
   const text = Buffer.from(rest, 'base64').toString()
   const colon = text.indexOf(':')
-  return colon === -1 ? wrongCredentials() : { name: text.slice(0, colon), password: text.slice(colon + 1) }
+  return colon === -1 ? refuseCredentials() : { name: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
 const loginHint = 'send them as HTTP Basic, or a token as Bearer'
@@ -280,6 +280,6 @@ const loginHint = 'send them as HTTP Basic, or a token as Bearer'
 const wellKnownPasswordText =
   'this is a well-known password: set another one as http_server.password, or by godwit ctl admins reset'
 
-function wrongCredentials(): ApiError {
+function refuseCredentials(): ApiError {
   return refuseFor('BAD_API_KEY_OR_SECRET', 'user name or password is wrong')
 }

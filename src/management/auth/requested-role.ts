@@ -4,7 +4,7 @@
 import { type ApiError, refuse } from '../http/api-error.ts'
 
 /** Returns the role in the body, undefined if there is none, or a refusal if the two names have different values. */
-export function requestedRole<Requested extends string>({
+export function readRequestedRole<Requested extends string>({
   role,
   tags,
 }: {

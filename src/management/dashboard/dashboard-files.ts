@@ -37,11 +37,11 @@ export class DashboardFiles {
   }
 
   /** Returns undefined if the dashboard was not built. */
-  async page(): Promise<DashboardFile | undefined> {
+  async readPage(): Promise<DashboardFile | undefined> {
     return (await this.#read()).get(pageName)
   }
 
-  async asset(name: string): Promise<DashboardFile | undefined> {
+  async readAsset(name: string): Promise<DashboardFile | undefined> {
     return (await this.#read()).get(`assets/${name}`)
   }
 
@@ -58,7 +58,7 @@ async function readAll(directory: string): Promise<ReadonlyMap<string, Dashboard
   const bytes = new Map<string, Buffer>()
   let total = 0
   for (const folder of ['', 'assets']) {
-    for (const name of await namesIn(join(directory, folder))) {
+    for (const name of await listFileNames(join(directory, folder))) {
       const content = await readFile(join(directory, folder, name))
       total += content.byteLength
       if (bytes.size >= maxFiles || total > maxBytes) {
@@ -78,7 +78,7 @@ async function readAll(directory: string): Promise<ReadonlyMap<string, Dashboard
   return files
 }
 
-async function namesIn(folder: string): Promise<string[]> {
+async function listFileNames(folder: string): Promise<string[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true })
     return entries.filter((entry) => entry.isFile()).map(({ name }) => name)

@@ -50,33 +50,33 @@ export async function replyWithPage(files: DashboardFiles | undefined, request: 
   const absent = { refusal: refuseUnknownPath(endpoints, 'GET', url) }
   if (files === undefined) return absent
   if (asset !== undefined) {
-    const file = await files.asset(asset)
-    return file === undefined ? absent : fileResponse(file, acceptEncoding, assetCaching)
+    const file = await files.readAsset(asset)
+    return file === undefined ? absent : toFileResponse(file, acceptEncoding, assetCaching)
   }
   const [path = '', query] = url.split('?')
   // The page refers to its files relative to the folder, so the path must end in a slash.
   if (!path.endsWith('/')) return { redirect: query === undefined ? 'dashboard/' : `dashboard/?${query}` }
-  const page = await files.page()
+  const page = await files.readPage()
   if (page === undefined) return { refusal: notBuilt }
-  if (!isOpen) return fileResponse(page, acceptEncoding, 'no-cache')
+  if (!isOpen) return toFileResponse(page, acceptEncoding, 'no-cache')
   const plain = Buffer.from(page.plain.toString().replace(loginNeeded, loginNotNeeded))
-  return fileResponse({ type: page.type, plain, gzip: undefined, brotli: undefined }, acceptEncoding, 'no-cache')
+  return toFileResponse({ type: page.type, plain, gzip: undefined, brotli: undefined }, acceptEncoding, 'no-cache')
 }
 
 const notBuilt = refuse('unknownError', 'the dashboard has not been built; run npm run build:dashboard', 404)
 
 /** Returns whether a browser requests the root, which redirects to the dashboard. Other programs must log in. */
-export function wantsStartPage(method: string, url: string, accept = ''): boolean {
+export function isStartPageRequest(method: string, url: string, accept = ''): boolean {
   return method === 'GET' && url.split('?')[0] === '/' && accept.includes('text/html')
 }
 
-function fileResponse({ type, plain, gzip, brotli }: DashboardFile, accepted: string, caching: string): PageResponse {
+function toFileResponse({ type, plain, gzip, brotli }: DashboardFile, accepted: string, caching: string): PageResponse {
   const headers = { ...pageHeaders, 'content-type': type, 'cache-control': caching }
-  const encoded = (encoding: string, body: Buffer): PageResponse => ({
+  const toEncodedResponse = (encoding: string, body: Buffer): PageResponse => ({
     headers: { ...headers, 'content-encoding': encoding },
     body,
   })
-  if (brotli !== undefined && /\bbr\b/.test(accepted)) return encoded('br', brotli)
-  if (gzip !== undefined && /\bgzip\b/.test(accepted)) return encoded('gzip', gzip)
+  if (brotli !== undefined && /\bbr\b/.test(accepted)) return toEncodedResponse('br', brotli)
+  if (gzip !== undefined && /\bgzip\b/.test(accepted)) return toEncodedResponse('gzip', gzip)
   return { headers, body: plain }
 }

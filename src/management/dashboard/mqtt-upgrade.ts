@@ -8,7 +8,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { connect, isIPv4, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { upgradeRefusal } from '../http/origin-check.ts'
+import { findUpgradeProblem } from '../http/origin-check.ts'
 
 export interface UpgradeSettings {
   /** `dashboard.allow_origins` */
@@ -47,7 +47,7 @@ export class MqttUpgrades {
   handle(request: IncomingMessage, client: Socket, head: Buffer, settings: UpgradeSettings | undefined): void {
     client.on('error', ignore)
     if (settings === undefined || !isMqttUpgrade(request.url)) return refuseUpgrade(client, 404, 'not found')
-    const why = upgradeRefusal(request.headers, settings)
+    const why = findUpgradeProblem(request.headers, settings)
     if (why !== undefined) return refuseUpgrade(client, 403, why)
     if (request.method !== 'GET' || hasBody(request.headers)) {
       return refuseUpgrade(client, 400, 'an upgrade is a GET without a body')
@@ -78,7 +78,7 @@ export class MqttUpgrades {
       this.#open.delete(client)
       listener.destroy()
     })
-    listener.write(proxyHeader(client) + upgradeText(request.headers))
+    listener.write(formatProxyHeader(client) + formatUpgrade(request.headers))
     if (head.length > 0) listener.write(head)
     client.pipe(listener)
     listener.pipe(client)
@@ -89,7 +89,7 @@ function hasBody(headers: IncomingHttpHeaders): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
 }
 
-function upgradeText(headers: IncomingHttpHeaders): string {
+function formatUpgrade(headers: IncomingHttpHeaders): string {
   const lines = passedHeaders.flatMap((name) => (headers[name] === undefined ? [] : [`${name}: ${headers[name]}`]))
   return ['GET /mqtt HTTP/1.1', 'host: dashboard', 'connection: upgrade', 'upgrade: websocket', ...lines, '', ''].join(
     '\r\n',
@@ -97,7 +97,7 @@ function upgradeText(headers: IncomingHttpHeaders): string {
 }
 
 /** Version 1 of the PROXY protocol. */
-function proxyHeader({ remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 }: Socket): string {
+function formatProxyHeader({ remoteAddress = '', remotePort = 0, localAddress = '', localPort = 0 }: Socket): string {
   const family = isIPv4(remoteAddress) ? 'TCP4' : 'TCP6'
   return `PROXY ${family} ${remoteAddress} ${localAddress} ${remotePort} ${localPort}\r\n`
 }

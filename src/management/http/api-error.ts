@@ -67,7 +67,7 @@ export class ApiError implements ApiErrorFields {
 const maxRepeatedCharacters = 100
 
 /** Quotes a value of a request for a message. */
-export function shortened(value: string): string {
+export function quoteShortened(value: string): string {
   const isLong = value.length > maxRepeatedCharacters
   return JSON.stringify(isLong ? `${value.slice(0, maxRepeatedCharacters)}...` : value)
 }
@@ -88,7 +88,7 @@ export function refuseFor(reason: ReasonName, message: string): ApiError {
 const reasonsOfBoth: ReadonlySet<ReasonName> = new Set<ReasonName>(['NOT_MATCH'])
 
 /** Returns the response body for `url`. */
-export function bodyOfError({ code, reason, message, parts, mfa }: ApiError, url: string): string {
+export function formatErrorBody({ code, reason, message, parts, mfa }: ApiError, url: string): string {
   const hasReason = /^\/api\/v5(?![^/?#])/.test(url) || reasonsOfBoth.has(reason)
   return JSON.stringify(hasReason ? { code, reason, message, parts, mfa } : { code, message })
 }

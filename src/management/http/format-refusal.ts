@@ -1,13 +1,13 @@
 // The response to a refused request.
 
 import type { ReasonName } from '../../contract/index.ts'
-import { type ApiError, bodyOfError } from './api-error.ts'
+import { type ApiError, formatErrorBody } from './api-error.ts'
 import { allowedMethods } from './not-found.ts'
 
 export interface RefusalResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  readonly body: ReturnType<typeof bodyOfError>
+  readonly body: ReturnType<typeof formatErrorBody>
 }
 
 /** `url`: of the request. */
@@ -16,7 +16,7 @@ export function formatRefusal(refusal: ApiError, url: string): RefusalResponse {
   const headers: Record<string, string> = {}
   if (status === 401) headers['www-authenticate'] = loginReasons.has(reason) ? bearer : basic
   if (status === 405) headers['allow'] = allowedMethods
-  return { status, headers, body: bodyOfError(refusal, url) }
+  return { status, headers, body: formatErrorBody(refusal, url) }
 }
 
 const basic = 'Basic realm="godwit", charset="UTF-8"'

@@ -19,7 +19,7 @@ interface Level {
   key: string | number
 }
 
-export function jsonFaultOf(text: string): JsonFault {
+export function findJsonFault(text: string): JsonFault {
   const reader = new FaultReader(text)
   reader.read()
   const keys = reader.levels.map(({ key }) => key).filter((key) => key !== '')

@@ -13,11 +13,13 @@ export class JsonText {
   }
 
   get body(): string | Readable {
-    return this.#rest === undefined ? this.#head : Readable.from(joined(this.#head, this.#rest), { objectMode: false })
+    return this.#rest === undefined
+      ? this.#head
+      : Readable.from(concatTexts(this.#head, this.#rest), { objectMode: false })
   }
 }
 
-async function* joined(head: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
+async function* concatTexts(head: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
   yield head
   yield* rest
 }

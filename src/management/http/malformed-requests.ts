@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { allowedMethods, refuseMethod } from './not-found.ts'
 import { maxHeaderBytes } from './limits.ts'
-import { bodyOfError, refuse } from './api-error.ts'
+import { formatErrorBody, refuse } from './api-error.ts'
 
 const reasons: Readonly<Record<string, string>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'the request did not come to its end in time',
@@ -33,9 +33,10 @@ export function replyToMalformedRequest(
     socket.destroy()
     return
   }
-  const method = code === 'HPE_INVALID_METHOD' ? methodIn(rawPacket) : undefined
-  const refusal = method === undefined ? refuse('invalidParameter', wordsOf(code, headerBytes)) : refuseMethod(method)
-  const body = bodyOfError(refusal, code === 'HPE_HEADER_OVERFLOW' ? addressIn(rawPacket) : '')
+  const method = code === 'HPE_INVALID_METHOD' ? findUnknownMethod(rawPacket) : undefined
+  const refusal =
+    method === undefined ? refuse('invalidParameter', describeParseError(code, headerBytes)) : refuseMethod(method)
+  const body = formatErrorBody(refusal, code === 'HPE_HEADER_OVERFLOW' ? findPath(rawPacket) : '')
   const head = [
     method === undefined ? 'HTTP/1.1 400 Bad Request' : `HTTP/1.1 405 Method Not Allowed\r\nAllow: ${allowedMethods}`,
     'Content-Type: application/json; charset=utf-8',
@@ -51,12 +52,12 @@ export function replyToMalformedRequest(
 const addressBytes = 64
 
 /** Returns the start of the path in a packet with a request; '' if there is none. */
-function addressIn(packet: unknown): string {
+function findPath(packet: unknown): string {
   const line = Buffer.isBuffer(packet) ? packet.toString('latin1', 0, addressBytes) : ''
   return /^[A-Z]+ (\/\S*)/.exec(line)?.[1] ?? ''
 }
 
-function wordsOf(code: string | undefined, headerBytes: number): string {
+function describeParseError(code: string | undefined, headerBytes: number): string {
   if (code === 'HPE_HEADER_OVERFLOW') return `address and headers are too long: maximum ${headerBytes} bytes`
   return reasons[code ?? ''] ?? 'this is not a request of HTTP/1.1'
 }
@@ -64,7 +65,7 @@ function wordsOf(code: string | undefined, headerBytes: number): string {
 const maxMethodLength = 32
 
 /** Returns the unknown method of an otherwise valid request. */
-function methodIn(packet: unknown): string | undefined {
+function findUnknownMethod(packet: unknown): string | undefined {
   const [line = ''] = Buffer.isBuffer(packet) ? packet.toString('latin1').split('\r\n', 1) : []
   const [, method] = /^([A-Za-z-]+) \S+ HTTP\/1\.[01]$/.exec(line) ?? []
   return method === undefined || method.length > maxMethodLength ? undefined : method
@@ -72,7 +73,7 @@ function methodIn(packet: unknown): string | undefined {
 
 /** The request has an unsupported Expect header. */
 export function replyToExpectation({ url = '/' }: IncomingMessage, response: ServerResponse): void {
-  const body = bodyOfError(refuse('invalidParameter', 'the header Expect supports only 100-continue'), url)
+  const body = formatErrorBody(refuse('invalidParameter', 'the header Expect supports only 100-continue'), url)
   const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) }
   response.writeHead(400, { ...headers, connection: 'close' }).end(body)
 }

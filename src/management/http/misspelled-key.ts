@@ -3,7 +3,7 @@
 // misspelled key would be ignored although the sender means the known one.
 
 import type { TSchema } from '../../contract/index.ts'
-import { type ApiError, refuse, shortened } from './api-error.ts'
+import { type ApiError, refuse, quoteShortened } from './api-error.ts'
 
 /** The parts of a JSON Schema that have keys. */
 interface SchemaWithKeys {
@@ -12,11 +12,11 @@ interface SchemaWithKeys {
 }
 
 /** http_server.max_body limits bodies; a schema is as deep as its bodies. */
-export function refusalOfMisspelled(schema: TSchema, value: unknown, where: 'body' | 'entry'): ApiError | undefined {
+export function checkMisspelledKeys(schema: TSchema, value: unknown, where: 'body' | 'entry'): ApiError | undefined {
   const found = find(schema, value)
   if (found === undefined) return undefined
   const { key, known } = found
-  return refuse('invalidParameter', `${shortened(key)} in the ${where} is not known; did you mean ${known}?`)
+  return refuse('invalidParameter', `${quoteShortened(key)} in the ${where} is not known; did you mean ${known}?`)
 }
 
 interface MisspelledKey {
@@ -26,10 +26,10 @@ interface MisspelledKey {
 
 function find({ properties, items }: SchemaWithKeys, value: unknown): MisspelledKey | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  if (Array.isArray(value)) return items === undefined ? undefined : firstOf(value, (item) => find(items, item))
+  if (Array.isArray(value)) return items === undefined ? undefined : findFirst(value, (item) => find(items, item))
   if (properties === undefined) return undefined
   const all = Object.keys(properties)
-  return firstOf(Object.entries(value), ([key, part]) => {
+  return findFirst(Object.entries(value), ([key, part]) => {
     const own = Object.hasOwn(properties, key) ? properties[key] : undefined
     if (own !== undefined) return find(own, part)
     // If the known key is present as well, the unknown key has another meaning.
@@ -52,7 +52,7 @@ function isNear(sent: string, known: string): boolean {
   return rest[0] === knownRest[1] && rest[1] === knownRest[0] && rest.slice(2) === knownRest.slice(2)
 }
 
-function firstOf<T, R>(values: readonly T[], read: (value: T) => R | undefined): R | undefined {
+function findFirst<T, R>(values: readonly T[], read: (value: T) => R | undefined): R | undefined {
   for (const value of values) {
     const found = read(value)
     if (found !== undefined) return found

@@ -24,7 +24,7 @@ export function readUpload(
   maxBytes: number,
 ): Promise<Upload | ApiError> {
   const { promise, resolve } = Promise.withResolvers<Upload | ApiError>()
-  const parser = parserOf(contentType, maxBytes)
+  const parser = createParser(contentType, maxBytes)
   if (parser === undefined) {
     body.resume()
     return Promise.resolve(refuseFor('BAD_REQUEST', 'the body is not a form with a file: send multipart/form-data'))
@@ -65,7 +65,7 @@ export function drainBody(body: Readable): Promise<void> {
   return promise.finally(() => clearTimeout(timer))
 }
 
-function parserOf(contentType: string | undefined, maxBytes: number): BusboyInstance | undefined {
+function createParser(contentType: string | undefined, maxBytes: number): BusboyInstance | undefined {
   if (contentType === undefined || !/^multipart\/form-data\s*;/i.test(contentType)) return undefined
   try {
     const headers = { 'content-type': contentType }

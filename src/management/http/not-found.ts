@@ -23,14 +23,14 @@ export function refuseUnknownPath(endpoints: Endpoints, method: string, url: str
   const path = url.split('?')[0] ?? ''
   if (!methodsOfTheApi.includes(method)) return refuseMethod(method)
   const problem = `there is no ${method} ${path.slice(0, maxPathInMessage)}`
-  const successor = replacementPath(path)
+  const successor = findReplacementPath(path)
   if (successor !== undefined) return refuse('unknownError', `${problem} any more; use ${successor}`, 404)
-  const suggestion = suggestionFor(endpoints, path.replace(/(?<=.)\/$/, ''))
+  const suggestion = suggestPath(endpoints, path.replace(/(?<=.)\/$/, ''))
   return refuse('unknownError', suggestion === undefined ? problem : `${problem}; ${suggestion}`, 404)
 }
 
 /** For paths of older brokers with the same interface. */
-function replacementPath(path: string): string | undefined {
+function findReplacementPath(path: string): string | undefined {
   if (/^(\/api\/v[34])?(\/nodes\/[^/]+)?\/(connections|sessions)(\/|$)/.test(path)) return '/api/v4/clients'
   return /^\/api\/v3(\/|$)/.test(path) ? path.replace('v3', 'v4').slice(0, maxPathInMessage) : undefined
 }
@@ -44,7 +44,7 @@ interface Served {
 const servedPaths = new WeakMap<Endpoints, readonly Served[]>()
 
 /** Each path once, with its methods. Created at first use. */
-function allServed(endpoints: Endpoints): readonly Served[] {
+function listServedPaths(endpoints: Endpoints): readonly Served[] {
   const known = servedPaths.get(endpoints)
   if (known !== undefined) return known
   const methods = new Map<string, string[]>()
@@ -60,12 +60,12 @@ function allServed(endpoints: Endpoints): readonly Served[] {
 }
 
 /** Returns the methods of this path, or the path that was probably meant. */
-function suggestionFor(endpoints: Endpoints, path: string): string | undefined {
+function suggestPath(endpoints: Endpoints, path: string): string | undefined {
   const segments = path.split('/')
-  const same = allServed(endpoints).filter((served) => matches(served.segments, segments))
+  const same = listServedPaths(endpoints).filter((served) => matches(served.segments, segments))
   if (same.length > 0) return `use ${[...new Set(same.flatMap(({ methods }) => methods))].join(' or ')}`
   // Parameters cannot be compared, so only paths of the same length that differ in one word are candidates.
-  const candidates = allServed(endpoints).filter((served) => served.segments.length === segments.length)
+  const candidates = listServedPaths(endpoints).filter((served) => served.segments.length === segments.length)
   const near = new Map<string, string>()
   for (const { segments: known } of candidates) {
     const wrong = known.findIndex((word, index) => !word.startsWith(':') && word !== segments[index])

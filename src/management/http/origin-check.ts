@@ -16,7 +16,7 @@ export function refuseForeignOrigin(
   const { origin, host } = headers
   if (method === 'GET' || method === 'HEAD') return undefined
   if (origin === undefined && headers['sec-fetch-site'] !== 'cross-site') return undefined
-  if (origin !== undefined && hostOf(origin) === host?.toLowerCase()) return undefined
+  if (origin !== undefined && parseHost(origin) === host?.toLowerCase()) return undefined
   // Behind a proxy that changes Host: `dashboard.allow_origins`.
   if (origin !== undefined && allowedOrigins.includes(origin)) return undefined
   const from = origin === undefined ? 'another site' : JSON.stringify(origin)
@@ -29,7 +29,7 @@ export function refuseForeignOrigin(
  */
 export function refuseUnknownHost({ headers }: ArrivedRequest): ApiError | undefined {
   if (isLoopbackName(headers.host)) {
-    const isForeign = headers.origin !== undefined && hostOf(headers.origin) !== headers.host?.toLowerCase()
+    const isForeign = headers.origin !== undefined && parseHost(headers.origin) !== headers.host?.toLowerCase()
     if (!isForeign && headers['sec-fetch-site'] !== 'cross-site') return undefined
   }
   return refuse(
@@ -52,7 +52,7 @@ export interface UpgradeOrigins {
  * asking the user. If only this machine can reach the API, anonymous clients may be accepted. So the configuration must name the origins of
  * pages whose host name resolves to this machine, and of pages behind a reverse proxy.
  */
-export function upgradeRefusal(
+export function findUpgradeProblem(
   headers: IncomingHttpHeaders,
   { allowedOrigins, isLoopback }: UpgradeOrigins,
 ): string | undefined {
@@ -61,7 +61,7 @@ export function upgradeRefusal(
     return 'the dashboard has MQTT for its own page; programs connect to a listener (listeners.ws)'
   if (allowedOrigins.includes(origin)) return undefined
   const remedy = 'name the origin in dashboard.allow_origins'
-  if (hostOf(origin) !== host?.toLowerCase()) return `pages of other origins may not connect; ${remedy}`
+  if (parseHost(origin) !== host?.toLowerCase()) return `pages of other origins may not connect; ${remedy}`
   if (!isLoopback) return undefined
   const isProxied = forwardingHeaders.some((name) => headers[name] !== undefined)
   return isProxied || !isLoopbackName(host) ? `the API is for this machine only; ${remedy}` : undefined
@@ -72,6 +72,6 @@ function isLoopbackName(host = ''): boolean {
   return /^(localhost|\[::1\]|127\.\d+\.\d+\.\d+)$/.test(host.toLowerCase().replace(/:\d+$/, ''))
 }
 
-function hostOf(origin: string): string | undefined {
+function parseHost(origin: string): string | undefined {
   return URL.canParse(origin) ? new URL(origin).host : undefined
 }

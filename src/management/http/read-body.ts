@@ -21,19 +21,19 @@ export function readBody(message: IncomingMessage, maxBytes: number): Promise<Bu
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const rejectIncomplete = (): void => reject(new BodyError('the client disconnected before the end of the body'))
   message.once('error', rejectIncomplete).once('close', rejectIncomplete)
-  const tooLarge = (): void => reject(new BodyError(`request body too large: maximum ${maxBytes} bytes`))
+  const rejectTooLarge = (): void => reject(new BodyError(`request body too large: maximum ${maxBytes} bytes`))
   const maxDrainedBytes = maxBytes * drainedPerLimit
   const discardRest = (): void => {
     let drained = 0
     message.on('data', (piece: Buffer) => {
       drained += piece.length
-      if (drained > maxDrainedBytes) tooLarge()
+      if (drained > maxDrainedBytes) rejectTooLarge()
     })
-    message.once('end', tooLarge)
+    message.once('end', rejectTooLarge)
   }
   const announcedBytes = Number(message.headers['content-length'] ?? 0)
   if (announcedBytes > maxBytes) {
-    if (announcedBytes > maxDrainedBytes) tooLarge()
+    if (announcedBytes > maxDrainedBytes) rejectTooLarge()
     else discardRest()
     return promise
   }

@@ -10,10 +10,10 @@ import {
   type ShapeError,
   shapeOf,
 } from '../../contract/index.ts'
-import { type ApiError, refuse, shortened } from './api-error.ts'
-import { jsonFaultOf } from './json-fault.ts'
-import { refusalOfMisspelled } from './misspelled-key.ts'
-import { refusalOfUnknownRights } from './unknown-rights.ts'
+import { type ApiError, refuse, quoteShortened } from './api-error.ts'
+import { findJsonFault } from './json-fault.ts'
+import { checkMisspelledKeys } from './misspelled-key.ts'
+import { checkUnknownRights } from './unknown-rights.ts'
 
 /** The checks of one endpoint, compiled once. */
 export class RequestShapes {
@@ -42,13 +42,13 @@ export interface RawRequest {
 export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Caller): RequestOf<Endpoint> | ApiError {
   const { endpoint } = shapes
   const params = raw.params as Record<string, string>
-  const paramsFault = shapes.params?.faultOf(params)
+  const paramsFault = shapes.params?.findFault(params)
   if (paramsFault !== undefined) return refuseShape('path', paramsFault)
-  const unknown = endpoint.unknownQuery === 'refuse' ? unknownKeyOf(endpoint, raw.query) : undefined
+  const unknown = endpoint.unknownQuery === 'refuse' ? findUnknownKey(endpoint, raw.query) : undefined
   if (unknown !== undefined)
     return refuse('invalidParameter', `there is no ${unknown} in the query of ${endpoint.path}`)
   const query = readQuery(endpoint, raw.query as Record<string, string>)
-  const queryFault = shapes.query?.faultOf(query)
+  const queryFault = shapes.query?.findFault(query)
   if (queryFault !== undefined) return refuseShape('query', queryFault)
   if (endpoint.body === 'upload') return { params, query, body: undefined, caller }
   const bytes = Buffer.isBuffer(raw.body) ? raw.body : Buffer.of()
@@ -63,16 +63,16 @@ export function readRequest(shapes: RequestShapes, raw: RawRequest, caller: Call
   try {
     body = text === '' && endpoint.bodyMayBeAbsent === true ? {} : JSON.parse(text)
   } catch {
-    return refuse('notJson', `the body is not JSON${placeOf(text)}`)
+    return refuse('notJson', `the body is not JSON${describeFaultPosition(text)}`)
   }
-  const kind = wrongKind(endpoint, body)
+  const kind = findRequiredKind(endpoint, body)
   if (kind !== undefined) return refuse('notJson', `the body is not ${kind}`)
-  const unknownRights = refusalOfUnknownRights(endpoint, raw.query, body)
+  const unknownRights = checkUnknownRights(endpoint, raw.query, body)
   if (unknownRights !== undefined) return unknownRights
   const isCheckedHere = typeof endpoint.body === 'object' && endpoint.bodyCheckedBy === undefined
-  const misspelled = isCheckedHere ? refusalOfMisspelled(endpoint.body, body, 'body') : undefined
+  const misspelled = isCheckedHere ? checkMisspelledKeys(endpoint.body, body, 'body') : undefined
   if (misspelled !== undefined) return misspelled
-  const bodyFault = shapes.body?.faultOf(body)
+  const bodyFault = shapes.body?.findFault(body)
   return bodyFault === undefined ? { params, query, body: body as never, caller } : refuseShape('body', bodyFault)
 }
 
@@ -85,7 +85,7 @@ export function refuseShape(
 }
 
 /** Returns the required kind of body if it has another one. */
-function wrongKind({ body: schema }: Endpoint, body: unknown): string | undefined {
+function findRequiredKind({ body: schema }: Endpoint, body: unknown): string | undefined {
   const { type } = schema as { type?: string }
   if (type === 'array') return Array.isArray(body) ? undefined : 'an array of JSON'
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body)
@@ -93,7 +93,7 @@ function wrongKind({ body: schema }: Endpoint, body: unknown): string | undefine
   return isObject || Array.isArray(body) ? undefined : 'an object or array of JSON'
 }
 
-function unknownKeyOf({ query, isForNamespaces = false }: Endpoint, raw: unknown): string | undefined {
+function findUnknownKey({ query, isForNamespaces = false }: Endpoint, raw: unknown): string | undefined {
   const known = query?.properties ?? {}
   const isKnown = (key: string): boolean => Object.hasOwn(known, key) || (isForNamespaces && key === namespaceKey)
   const found = Object.keys(raw as object).find((key) => !isKnown(key))
@@ -106,20 +106,20 @@ function readQuery(endpoint: Endpoint, raw: Record<string, string>): Record<stri
   for (const [key, schema] of Object.entries(endpoint.query?.properties ?? {})) {
     const text = raw[key]
     if (text === undefined) continue
-    query[key] = valueOf(text, (schema as { type?: string }).type)
+    query[key] = parseValue(text, (schema as { type?: string }).type)
   }
   return query
 }
 
-function valueOf(text: string, type: string | undefined): unknown {
+function parseValue(text: string, type: string | undefined): unknown {
   if ((type === 'integer' || type === 'number') && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (type === 'boolean' && /^(true|false)$/i.test(text)) return text.toLowerCase() === 'true'
   return text
 }
 
 /** Returns the position of the first JSON error in a text. */
-function placeOf(text: string): string {
+function describeFaultPosition(text: string): string {
   if (text.trim() === '') return ': it is empty'
-  const { path, line } = jsonFaultOf(text)
-  return `: fault ${path === '' ? '' : `in ${shortened(path)}, `}in line ${line}`
+  const { path, line } = findJsonFault(text)
+  return `: fault ${path === '' ? '' : `in ${quoteShortened(path)}, `}in line ${line}`
 }

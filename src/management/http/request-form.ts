@@ -16,7 +16,7 @@ const hostForm = /^[^\s,/?#@\\]*$/
 export type RequestHead = Pick<IncomingMessage, 'rawHeaders' | 'httpVersion' | 'url'>
 
 /** Returns why the request is refused, or undefined. The work is linear in the number of headers. */
-export function refusalOfForm({ rawHeaders, httpVersion, url = '' }: RequestHead): ApiError | undefined {
+export function checkRequestForm({ rawHeaders, httpVersion, url = '' }: RequestHead): ApiError | undefined {
   const count = rawHeaders.length / 2
   if (count > maxHeaders) {
     return refuse('invalidParameter', `too many headers: ${count}; maximum ${maxHeaders}`)

@@ -30,13 +30,13 @@ export class RequestLimiter {
     if (this.#waiting.size >= this.#maxWaiting) return { admitted: Promise.resolve(false), release: () => {} }
     const { promise, resolve } = Promise.withResolvers<boolean>()
     let admitted: Ticket | undefined
-    const goOn = (): void => {
+    const resume = (): void => {
       admitted = this.#tryAdmit()
       resolve(true)
     }
-    this.#waiting.add(goOn)
+    this.#waiting.add(resume)
     const release = (): void => {
-      this.#waiting.delete(goOn)
+      this.#waiting.delete(resume)
       resolve(false)
       admitted?.release()
     }

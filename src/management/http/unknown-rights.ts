@@ -16,14 +16,16 @@ const maxQuotedKey = 64
  * Returns why a request about accounts is refused: an unknown key of its query or body that could mean rights. `null`
  * has no effect, as in records of the API.
  */
-export function refusalOfUnknownRights(endpoint: Endpoint, query: unknown, body: unknown): ApiError | undefined {
+export function checkUnknownRights(endpoint: Endpoint, query: unknown, body: unknown): ApiError | undefined {
   if (endpoint.method === 'GET' || (endpoint.access !== 'accounts' && endpoint.access !== 'own-account'))
     return undefined
   const known = endpoint.body as { readonly properties?: object } | undefined
-  return refusalIn('query', query, endpoint.query?.properties ?? {}) ?? refusalIn('body', body, known?.properties ?? {})
+  return (
+    checkFields('query', query, endpoint.query?.properties ?? {}) ?? checkFields('body', body, known?.properties ?? {})
+  )
 }
 
-function refusalIn(where: 'query' | 'body', sent: unknown, known: object): ApiError | undefined {
+function checkFields(where: 'query' | 'body', sent: unknown, known: object): ApiError | undefined {
   if (typeof sent !== 'object' || sent === null) return undefined
   for (const [key, value] of Object.entries(sent)) {
     if (value === null || Object.hasOwn(known, key)) continue

@@ -22,7 +22,7 @@ export interface PagingQuery {
   readonly limit?: number
 }
 
-export function pageWanted({ _page, _limit, page, limit }: PagingQuery): PageWanted {
+export function parsePageWanted({ _page, _limit, page, limit }: PagingQuery): PageWanted {
   return { page: _page ?? page ?? 1, limit: _limit ?? limit ?? maxRowsPerPage }
 }
 
@@ -34,6 +34,6 @@ export interface PageMeta {
   hasnext: boolean
 }
 
-export function metaOf({ page, limit }: PageWanted, { count }: PageFound<unknown>): PageMeta {
+export function toPageMeta({ page, limit }: PageWanted, { count }: PageFound<unknown>): PageMeta {
   return { page, limit, count, hasnext: page * limit < count }
 }

@@ -21,7 +21,7 @@ export interface PagingQuery {
 export const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 const cursorPattern = /^(\d{1,6})\.(\d{1,10})\.(\d{1,10})$/
 
-export function pagingOf(query: PagingQuery): Paging | ApiError {
+export function parsePaging(query: PagingQuery): Paging | ApiError {
   const { page: plainPage, limit: plainLimit, cursor: plainCursor } = query
   const { _page: page = plainPage, _limit: limit = plainLimit, _cursor: cursor = plainCursor } = query
   if (cursor === undefined) {
@@ -29,13 +29,13 @@ export function pagingOf(query: PagingQuery): Paging | ApiError {
     return { part: 'page', page: page ?? 1, limit: limit ?? maxRowsPerPage }
   }
   if (page !== undefined) return refuse('invalidParameter', 'request a page by its number or by _cursor, not by both')
-  const from = positionOf(cursor)
+  const from = parseCursor(cursor)
   if (from instanceof ApiError) return from
   return { part: 'onward', from, limit: limit ?? maxRowsPerPage }
 }
 
 /** Returns the position of a cursor, from which the list continues. */
-export function positionOf(cursor: string): ListPosition | ApiError {
+export function parseCursor(cursor: string): ListPosition | ApiError {
   if (cursor === 'first') return beginning
   const found = cursorPattern.exec(cursor)
   if (found === null) return refuse('invalidParameter', '_cursor must be `first` or the cursor of the last response')
@@ -43,6 +43,6 @@ export function positionOf(cursor: string): ListPosition | ApiError {
   return { shard, place, offset }
 }
 
-export function cursorOf({ shard, place, offset }: ListPosition): string {
+export function formatCursor({ shard, place, offset }: ListPosition): string {
   return `${shard}.${place}.${offset}`
 }

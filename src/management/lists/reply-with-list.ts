@@ -4,18 +4,18 @@
 import type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from './list-slice.ts'
 import { type ApiError, refuse } from '../http/api-error.ts'
 import { JsonText } from '../http/json-text.ts'
-import { beginning, cursorOf, type Paging } from './paging.ts'
+import { beginning, formatCursor, type Paging } from './paging.ts'
 
 /** Rows that are collected before the response starts: until then a missing shard can still be reported. */
 const rowsBeforeHead = 10_000
 const allRows = Number.MAX_SAFE_INTEGER
 
 export interface ListSource<Row> {
-  slice(wanted: RowsWanted): Promise<ListSlice<Row> | ShardUnavailable>
+  readSlice(wanted: RowsWanted): Promise<ListSlice<Row> | ShardUnavailable>
   /** Number of all rows, if it is known without visiting them. */
   count?(): Promise<number | ShardUnavailable>
   /** Converts a row for the response. */
-  record(row: Row): object
+  toRecord(row: Row): object
 }
 
 export function replyWithList<Row>(source: ListSource<Row>, paging: Paging): Promise<JsonText | ApiError> {
@@ -23,7 +23,7 @@ export function replyWithList<Row>(source: ListSource<Row>, paging: Paging): Pro
   return paging.part === 'page' ? replyWithPage(source, paging) : replyFromCursor(source, paging)
 }
 
-export function shardUnavailableError({ unavailableShard }: ShardUnavailable): ApiError {
+export function toShardUnavailableError({ unavailableShard }: ShardUnavailable): ApiError {
   return refuse('rpcError', `shard ${unavailableShard} is restarting: retry in a few seconds`)
 }
 
@@ -32,20 +32,20 @@ async function replyWithAll<Row>(source: ListSource<Row>): Promise<JsonText | Ap
   let rows = 0
   let at: ListPosition | undefined = beginning
   while (at !== undefined && rows < rowsBeforeHead) {
-    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, maxRows: allRows })
-    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    const slice: ListSlice<Row> | ShardUnavailable = await source.readSlice({ from: at, skip: 0, maxRows: allRows })
+    if ('unavailableShard' in slice) return toShardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     rows += slice.rows.length
     at = slice.next
   }
   const head = `{"code":0,"data":[${written.join(',')}`
-  return at === undefined ? new JsonText(`${head}]}`) : new JsonText(head, remaining(source, at))
+  return at === undefined ? new JsonText(`${head}]}`) : new JsonText(head, readRemaining(source, at))
 }
 
-async function* remaining<Row>(source: ListSource<Row>, from: ListPosition): AsyncGenerator<string> {
+async function* readRemaining<Row>(source: ListSource<Row>, from: ListPosition): AsyncGenerator<string> {
   for (let at: ListPosition | undefined = from; at !== undefined;) {
-    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, maxRows: allRows })
-    if ('unavailableShard' in slice) throw new Error(shardUnavailableError(slice).message)
+    const slice: ListSlice<Row> | ShardUnavailable = await source.readSlice({ from: at, skip: 0, maxRows: allRows })
+    if ('unavailableShard' in slice) throw new Error(toShardUnavailableError(slice).message)
     if (slice.rows.length > 0) yield `,${writeRows(source, slice.rows)}`
     at = slice.next
   }
@@ -58,14 +58,14 @@ async function replyWithPage<Row>(
 ): Promise<JsonText | ApiError> {
   const written: string[] = []
   const known = await source.count?.()
-  if (typeof known === 'object') return shardUnavailableError(known)
+  if (typeof known === 'object') return toShardUnavailableError(known)
   let [skip, left, passed] = [(page - 1) * limit, limit, 0]
   let at: ListPosition | undefined = skip >= (known ?? Infinity) ? undefined : beginning
   while (at !== undefined) {
     // If the number of all rows is unknown, the others are visited as well, and counted.
     if (left === 0 && known !== undefined) break
-    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip, maxRows: left })
-    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    const slice: ListSlice<Row> | ShardUnavailable = await source.readSlice({ from: at, skip, maxRows: left })
+    if ('unavailableShard' in slice) return toShardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     skip -= Math.min(skip, slice.passed)
     left -= slice.rows.length
@@ -84,13 +84,13 @@ async function replyFromCursor<Row>(
   let left = limit
   let at: ListPosition | undefined = from
   while (at !== undefined && left > 0) {
-    const slice: ListSlice<Row> | ShardUnavailable = await source.slice({ from: at, skip: 0, maxRows: left })
-    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    const slice: ListSlice<Row> | ShardUnavailable = await source.readSlice({ from: at, skip: 0, maxRows: left })
+    if ('unavailableShard' in slice) return toShardUnavailableError(slice)
     if (slice.rows.length > 0) written.push(writeRows(source, slice.rows))
     left -= slice.rows.length
     at = slice.next
   }
-  const next = at === undefined ? {} : { cursor: cursorOf(at) }
+  const next = at === undefined ? {} : { cursor: formatCursor(at) }
   return writePage(written, { limit, hasnext: at !== undefined, ...next })
 }
 
@@ -100,5 +100,5 @@ function writePage(written: readonly string[], meta: object): JsonText {
 
 /** Without the enclosing brackets. */
 function writeRows<Row>(source: ListSource<Row>, rows: readonly Row[]): string {
-  return rows.map((row) => JSON.stringify(source.record(row))).join(',')
+  return rows.map((row) => JSON.stringify(source.toRecord(row))).join(',')
 }

@@ -32,15 +32,15 @@ export interface AuthenticationDependencies {
 /** Maximum number of cached results of correct passwords. For other passwords the hash is computed again. */
 const maxRemembered = 1_024
 
-export function adminAuthentication(dependencies: AuthenticationDependencies): Accounts {
+export function createAdminAuthentication(dependencies: AuthenticationDependencies): Accounts {
   const { records, work, recent, own, refusesOwn } = dependencies
   // The cache contains only HMACs with this random key, which are useless outside of this process.
   const key = randomBytes(32)
-  const fingerprintOf = (name: string, password: string): string =>
+  const computeFingerprint = (name: string, password: string): string =>
     createHmac('sha256', key)
       .update(JSON.stringify([name, password]))
       .digest('base64')
-  const ofConfiguration = own.password === undefined ? undefined : fingerprintOf(own.username, own.password)
+  const ofConfiguration = own.password === undefined ? undefined : computeFingerprint(own.username, own.password)
   /** By fingerprint of name and password: the record for which the password was correct. A changed record is another object. */
   const remembered = new Map<string, AccountRecord | ApiKeyRecord>()
   /** Returns whether the records are ignored: the configuration has the password, or the account may not use one. */
@@ -52,28 +52,28 @@ export function adminAuthentication(dependencies: AuthenticationDependencies): A
   }
   return {
     logIn: async (name, password, from, gone) => {
-      const fingerprint = fingerprintOf(name, password)
+      const fingerprint = computeFingerprint(name, password)
       if (isOwn(name) && !refusesOwn && isSame(fingerprint, ofConfiguration)) {
-        return configuredCaller(own)
+        return createConfiguredCaller(own)
       }
       const record = find(name)
       const isKnown = record !== undefined && remembered.get(fingerprint) === record
       const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, dependencies.nowMs()), gone }
-      if (!isKnown && !(await work.isPassword(password, passwordOf(record), from, claimed))) return undefined
+      if (!isKnown && !(await work.isPassword(password, findPassword(record), from, claimed))) return undefined
       // The record may have been deleted or changed meanwhile.
       if (record === undefined || find(name) !== record || !canLogIn(record, dependencies)) return undefined
       // Generated secrets are random, but those of an archive or of another broker need not be.
       if (dependencies.isHardened && isWellKnownPassword(name, password)) return 'well-known'
-      recent.note(from, name, dependencies.nowMs())
+      recent.record(from, name, dependencies.nowMs())
       remembered.delete(fingerprint)
       remembered.set(fingerprint, record)
       if (remembered.size > maxRemembered) forgetOldest(remembered)
-      return callerOf(record)
+      return toCaller(record)
     },
   }
 }
 
-function passwordOf(record: AccountRecord | ApiKeyRecord | undefined): StoredPassword | undefined {
+function findPassword(record: AccountRecord | ApiKeyRecord | undefined): StoredPassword | undefined {
   return record?.kind === 'account' ? record.password : record?.secret
 }
 
@@ -83,7 +83,7 @@ function canLogIn(record: AccountRecord | ApiKeyRecord, dependencies: Authentica
 }
 
 /** Returns the caller of a record, for any credentials. */
-export function callerOf(record: AccountRecord | ApiKeyRecord): LoggedIn {
+export function toCaller(record: AccountRecord | ApiKeyRecord): LoggedIn {
   const { role, namespace } = record
   return record.kind === 'account'
     ? { name: record.name, by: 'account', role, namespace, login: undefined }
@@ -91,7 +91,7 @@ export function callerOf(record: AccountRecord | ApiKeyRecord): LoggedIn {
 }
 
 /** Returns the caller for the account of `http_server`. A record with the same name is not used. */
-export function configuredCaller({ username }: ConfiguredAccount): LoggedIn {
+export function createConfiguredCaller({ username }: ConfiguredAccount): LoggedIn {
   return { name: username, by: 'account', role: 'administrator', namespace: undefined, login: undefined }
 }
 

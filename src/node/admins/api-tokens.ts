@@ -8,24 +8,24 @@ import type { LoggedIn, Tokens } from '../../management/index.ts'
 const keyOfKeyFile = 'http_server.jwt.public.keyfile'
 
 /** undefined: no key is configured. A problem is a sentence with file, line and key. */
-export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | undefined } | { problem: string } {
+export function createApiTokens({ http, places }: GodwitConfig): { tokens: Tokens | undefined } | { problem: string } {
   const { keyText, issuer, leewayMs } = http.jwt
-  const problemAt = (words: string, hint?: string): { problem: string } => {
+  const createProblem = (words: string, hint?: string): { problem: string } => {
     const nowhere = { file: 'configuration', line: 0, column: 0 }
     return { problem: formatConfigError(configErrorAt(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, words, hint)) }
   }
   if (keyText === undefined) {
     if (http.authType !== 'jwt') return { tokens: undefined }
-    return problemAt('http_server.auth_type = jwt needs the key that tokens are checked with: name its file')
+    return createProblem('http_server.auth_type = jwt needs the key that tokens are checked with: name its file')
   }
   const read = readTokenKeys({ kind: 'public-key', text: keyText })
   if ('problem' in read)
-    return problemAt(
+    return createProblem(
       `the file has no key that can verify tokens: ${read.problem}`,
       'restore the file, or name another one',
     )
   const [key] = read.keys
-  if (key === undefined) return problemAt('the file contains no key')
+  if (key === undefined) return createProblem('the file contains no key')
   return {
     tokens: {
       logIn: async (token) => {
@@ -34,7 +34,7 @@ export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | un
         const { iss, sub } = checked.claims
         if (issuer !== undefined && iss !== issuer)
           return { reason: 'the claim iss is missing or is not http_server.jwt.issuer' }
-        const rights = rightsOf(checked.claims['role'])
+        const rights = parseRights(checked.claims['role'])
         if (rights === undefined) return { reason: 'the claim role names no role' }
         const name = typeof sub === 'string' ? sub : (iss ?? '')
         return { name, by: 'token', ...rights, login: undefined }
@@ -50,7 +50,7 @@ const roles = { administrator: 'administrator', viewer: 'viewer', publisher: 'pu
  * Absent: an administrator, as in earlier versions. undefined: an unknown value, which must not grant more than
  * intended.
  */
-function rightsOf(claim: unknown): Pick<LoggedIn, 'role' | 'namespace'> | undefined {
+function parseRights(claim: unknown): Pick<LoggedIn, 'role' | 'namespace'> | undefined {
   if (claim === undefined) return { role: 'administrator', namespace: undefined }
   if (typeof claim !== 'string') return undefined
   const [, namespace, plain = claim] = /^ns:(.*)::(\w+)$/.exec(claim) ?? []

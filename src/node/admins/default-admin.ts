@@ -20,7 +20,7 @@ export interface NewPassword {
   readonly password: string
 }
 
-export function configuredAccountOf(
+export function resolveConfiguredAccount(
   { http, node }: GodwitConfig,
   records: Pick<AccessRecords, 'find'>,
 ): ConfiguredAccount {
@@ -40,7 +40,7 @@ export async function generateAdminPassword(
     return undefined
   const password = randomBytes(randomPasswordBytes).toString('base64url')
   const kept = await work.hash(password)
-  const createdAtMs = records.newMomentMs()
+  const createdAtMs = records.createMomentMs()
   const plain = { description: '', role: 'administrator', namespace: undefined } as const
   const account = { kind: 'account', name: username, ...plain, password: kept, createdAtMs } as const
   await records.change({ put: [account], delete: [] })
@@ -55,7 +55,7 @@ export const wellKnownPasswordText = {
 } as const
 
 /** Returns the text for a configured password that is well known. */
-export function passwordRisk(
+export function findPasswordRisk(
   { http, node }: GodwitConfig,
   isLoopback: boolean,
 ): { readonly warning: string } | { readonly problem: string } | undefined {

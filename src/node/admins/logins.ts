@@ -8,12 +8,12 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Logins, LoggedIn } from '../../management/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
-import { callerOf, configuredCaller, type ConfiguredAccount } from './admin-authentication.ts'
+import { toCaller, createConfiguredCaller, type ConfiguredAccount } from './admin-authentication.ts'
 
 export interface LoginDependencies {
   readonly records: Pick<AccessRecords, 'find'>
   /** The configured account: the same object while it is unchanged. */
-  readonly own: () => ConfiguredAccount
+  readonly readConfiguredAccount: () => ConfiguredAccount
   /** Returns whether an account of that name may use a password now: a login must not bypass that. */
   readonly canLogIn: (name: string) => boolean
   /** A clock that never decreases. */
@@ -37,37 +37,37 @@ interface Login {
   lastShownAtMs: number
 }
 
-export function adminLogins({ records, own, canLogIn, nowMs }: LoginDependencies): Logins {
+export function createAdminLogins({ records, readConfiguredAccount: own, canLogIn, nowMs }: LoginDependencies): Logins {
   /** By digest of the token, the least recently used first. */
   const logins = new Map<string, Login>()
   let lastNumber = 0
-  const passwordOf = (name: string): object | undefined => {
+  const findPassword = (name: string): object | undefined => {
     if (!canLogIn(name)) return undefined
     if (name === own().username && own().password !== undefined) return own()
     return records.find({ kind: 'account', name })?.password
   }
-  const callerOfName = (name: string): LoggedIn | undefined => {
-    if (name === own().username) return configuredCaller(own())
+  const findCaller = (name: string): LoggedIn | undefined => {
+    if (name === own().username) return createConfiguredCaller(own())
     const record = records.find({ kind: 'account', name })
-    return record === undefined ? undefined : callerOf(record)
+    return record === undefined ? undefined : toCaller(record)
   }
   return {
     begin: (name) => {
-      const password = passwordOf(name)
+      const password = findPassword(name)
       if (password === undefined) return undefined
       const token = randomBytes(tokenBytes).toString('base64url')
       removeOldestLogins(logins, name)
       lastNumber += 1
-      logins.set(digestOf(token), { number: lastNumber, name, password, lastShownAtMs: nowMs() })
+      logins.set(computeDigest(token), { number: lastNumber, name, password, lastShownAtMs: nowMs() })
       return token
     },
-    callerOf: (token, isIdle = false) => {
-      const digest = digestOf(token)
+    findCaller: (token, isIdle = false) => {
+      const digest = computeDigest(token)
       const login = logins.get(digest)
       if (login === undefined) return 'wrong'
       const { number, name, password, lastShownAtMs } = login
       const idleMs = nowMs() - lastShownAtMs
-      const caller = passwordOf(name) === password ? callerOfName(name) : undefined
+      const caller = findPassword(name) === password ? findCaller(name) : undefined
       if (caller === undefined || idleMs >= rememberedMs) logins.delete(digest)
       if (caller === undefined) return 'wrong'
       if (idleMs >= loginIdleMs) return 'ended'
@@ -83,7 +83,7 @@ export function adminLogins({ records, own, canLogIn, nowMs }: LoginDependencies
   }
 }
 
-function digestOf(token: string): string {
+function computeDigest(token: string): string {
   return createHash('sha256').update(token).digest('base64')
 }
 

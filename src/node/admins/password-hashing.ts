@@ -59,12 +59,12 @@ const passwordParameters: HashParameters = typeof crypto.argon2 === 'function' ?
 /** Hashes a random secret. It cannot be guessed, so the hash may be fast. */
 export function hashSecret(secret: string): StoredPassword {
   const salt = crypto.randomBytes(saltBytes)
-  return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt, hash: digestOf(secret, salt) }
+  return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt, hash: computeDigest(secret, salt) }
 }
 
 /** Returns whether `secret` is that of an API key. */
 export function isSecret(secret: string, { algorithm, salt, hash }: StoredPassword): boolean {
-  return algorithm === 'sha256' && areEqual(digestOf(secret, salt), hash)
+  return algorithm === 'sha256' && areEqual(computeDigest(secret, salt), hash)
 }
 
 export class PasswordHasher {
@@ -139,12 +139,12 @@ export class PasswordHasher {
   }
 
   #hasFailed(turn: string, name: string): boolean {
-    const atMs = this.#failed.get(failureKey(turn, name))
+    const atMs = this.#failed.get(computeFailureKey(turn, name))
     return atMs !== undefined && performance.now() - atMs < failedForMs
   }
 
   #recordResult(turn: string, name: string, isCorrect: boolean): void {
-    const key = failureKey(turn, name)
+    const key = computeFailureKey(turn, name)
     this.#failed.delete(key)
     if (isCorrect) return
     this.#failed.set(key, performance.now())
@@ -206,7 +206,7 @@ export class PasswordHasher {
 /** Begins the names of the queue that had a wrong password. No name of an account contains it. */
 const failedMark = '\0'
 
-function failureKey(turn: string, name: string): string {
+function computeFailureKey(turn: string, name: string): string {
   return crypto
     .createHash('sha256')
     .update(JSON.stringify([turn, name]))
@@ -220,7 +220,7 @@ function areEqual(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && crypto.timingSafeEqual(one, other)
 }
 
-function digestOf(secret: string, salt: BinaryLike): Buffer {
+function computeDigest(secret: string, salt: BinaryLike): Buffer {
   return crypto.createHash('sha256').update(salt).update(secret).digest()
 }
 

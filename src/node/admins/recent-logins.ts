@@ -11,8 +11,8 @@ export class RecentLogins {
   /** Wall clock of the last success, oldest first. */
   readonly #loggedInAtMs = new Map<string, number>()
 
-  note(address: string, name: string, nowMs: number): void {
-    const key = keyOf(address, name)
+  record(address: string, name: string, nowMs: number): void {
+    const key = computeKey(address, name)
     this.#loggedInAtMs.delete(key)
     this.#loggedInAtMs.set(key, nowMs)
     if (this.#loggedInAtMs.size <= maxPairs) return
@@ -21,13 +21,13 @@ export class RecentLogins {
   }
 
   has(address: string, name: string, nowMs: number): boolean {
-    const atMs = this.#loggedInAtMs.get(keyOf(address, name))
+    const atMs = this.#loggedInAtMs.get(computeKey(address, name))
     return atMs !== undefined && nowMs - atMs < rememberedMs
   }
 }
 
 /** A digest: names may be long. */
-function keyOf(address: string, name: string): string {
+function computeKey(address: string, name: string): string {
   return createHash('sha256')
     .update(JSON.stringify([address, name]))
     .digest('base64')

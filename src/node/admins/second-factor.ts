@@ -4,12 +4,12 @@ import type { SecondFactors } from '../../management/index.ts'
 import type { AccountRecord } from '../../records/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import type { ConfiguredAccount } from './admin-authentication.ts'
-import { otpauthUri, stepOfCode, writeBase32 } from './totp.ts'
+import { formatOtpauthUri, findStep, writeBase32 } from './totp.ts'
 
 export interface SecondFactorDependencies {
   readonly records: Pick<AccessRecords, 'find' | 'decide'>
   /** As the configuration says it now: with a password there, no record counts. */
-  readonly own: () => ConfiguredAccount
+  readonly readConfiguredAccount: () => ConfiguredAccount
   readonly nodeName: string
   /** Wall clock. */
   readonly nowMs: () => number
@@ -26,13 +26,18 @@ const wrongCodesMs = 300_000
 /** Accounts that are remembered. */
 const maxRemembered = 8_192
 
-export function secondFactors({ records, own, nodeName, nowMs }: SecondFactorDependencies): SecondFactors {
+export function createSecondFactors({
+  records,
+  readConfiguredAccount: own,
+  nodeName,
+  nowMs,
+}: SecondFactorDependencies): SecondFactors {
   const wrong = new Map<string, WrongCodes>()
   const find = (name: string): AccountRecord | undefined => {
     if (name === own().username && own().password !== undefined) return undefined
     return records.find({ kind: 'account', name })
   }
-  const wrongCodesOf = (name: string): WrongCodes => {
+  const readWrongCodes = (name: string): WrongCodes => {
     const known = wrong.get(name)
     return known !== undefined && nowMs() - known.sinceMs < wrongCodesMs ? known : { count: 0, sinceMs: nowMs() }
   }
@@ -42,17 +47,17 @@ export function secondFactors({ records, own, nodeName, nowMs }: SecondFactorDep
       if (factor === undefined) return 'not-needed'
       if (code === undefined || code === '') {
         const { secret } = factor
-        const enrollment = { secret: writeBase32(secret), uri: otpauthUri(secret, name, `Godwit ${nodeName}`) }
+        const enrollment = { secret: writeBase32(secret), uri: formatOtpauthUri(secret, name, `Godwit ${nodeName}`) }
         return factor.isConfirmed ? { missing: true } : { missing: true, ...enrollment }
       }
-      const codes = wrongCodesOf(name)
+      const codes = readWrongCodes(name)
       if (codes.count >= maxWrongCodes) return 'too-many'
       let hasPassed = false
       // One after the other: of two logins with one code one passes.
       await records.decide(() => {
         const record = find(name)
         const now = record?.secondFactor
-        const step = now === undefined ? undefined : stepOfCode(now.secret, code, nowMs())
+        const step = now === undefined ? undefined : findStep(now.secret, code, nowMs())
         if (record === undefined || now === undefined || step === undefined || step <= now.lastStep) return unchanged
         hasPassed = true
         return { put: [{ ...record, secondFactor: { ...now, isConfirmed: true, lastStep: step } }], delete: [] }

@@ -10,7 +10,7 @@ const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const base32Bits = 5
 
 /** RFC 4226 5.3: the code of one interval. */
-export function codeOfStep(secret: Uint8Array, step: number): string {
+export function computeCode(secret: Uint8Array, step: number): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(step))
   const digest = createHmac('sha1', secret).update(counter).digest()
@@ -20,12 +20,12 @@ export function codeOfStep(secret: Uint8Array, step: number): string {
 }
 
 /** The interval whose code `code` is; undefined: of none that counts at `nowMs`. All are compared, in constant time. */
-export function stepOfCode(secret: Uint8Array, code: string, nowMs: number): number | undefined {
+export function findStep(secret: Uint8Array, code: string, nowMs: number): number | undefined {
   const now = Math.floor(nowMs / stepMs)
   const shown = Buffer.from(code.padEnd(digits).slice(0, digits))
   let found: number | undefined
   for (let step = now - tolerance; step <= now + tolerance; step++) {
-    const isSame = shown.length === digits && timingSafeEqual(shown, Buffer.from(codeOfStep(secret, step)))
+    const isSame = shown.length === digits && timingSafeEqual(shown, Buffer.from(computeCode(secret, step)))
     if (isSame && code.length === digits) found = step
   }
   return found
@@ -45,7 +45,7 @@ export function writeBase32(bytes: Uint8Array): string {
 }
 
 /** Returns the URI that authenticator programs read from a QR code. */
-export function otpauthUri(secret: Uint8Array, name: string, issuer: string): string {
+export function formatOtpauthUri(secret: Uint8Array, name: string, issuer: string): string {
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(name)}`
   return `otpauth://totp/${label}?secret=${writeBase32(secret)}&issuer=${encodeURIComponent(issuer)}`
 }

@@ -31,6 +31,6 @@ export function isWellKnownPassword(username: string, password: string): boolean
 }
 
 /** Returns the passwords that are well known for this name, for a comparison with a hash. */
-export function wellKnownPasswordsFor(username: string): readonly string[] {
+export function listWellKnownPasswords(username: string): readonly string[] {
   return ['', username, ...wellKnown]
 }

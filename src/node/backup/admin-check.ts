@@ -28,7 +28,7 @@ export class AdminCheck {
    * Returns why the archive must not be imported, as a sentence; undefined: it may. `ownName`: name of the account of
    * `http_server` after the import.
    */
-  problem(records: Pick<AccessRecords, 'find' | 'list'>, ownName: string): string | undefined {
+  findProblem(records: Pick<AccessRecords, 'find' | 'list'>, ownName: string): string | undefined {
     if (this.#restrictedAccounts.has(ownName)) {
       return `${JSON.stringify(ownName)} is the account of http_server of this broker, which must be a global administrator: rename the account in the archive, or change http_server.username`
     }

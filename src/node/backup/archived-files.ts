@@ -34,12 +34,12 @@ export function gatherFiles(
   const files = new Map<string, Buffer>()
   const left: string[] = []
   const moved = mapFiles(configuration, (path) => {
-    const found = fileInside(dataDirectory, [resolve(folder, path), resolve(path)])
+    const found = readInsideFile(dataDirectory, [resolve(folder, path), resolve(path)])
     if (found === undefined) {
       left.push(path)
       return path
     }
-    const name = archivedName(found.path, found.content)
+    const name = formatArchivedName(found.path, found.content)
     files.set(name, found.content)
     return `${scheme}${name}`
   })
@@ -105,7 +105,7 @@ function mapFiles(value: PlainValue, move: (path: string) => string, key = '', a
 }
 
 /** Returns the first path that is a regular file of a user in the data directory. */
-function fileInside(
+function readInsideFile(
   dataDirectory: string,
   paths: readonly string[],
 ): { readonly path: string; readonly content: Buffer } | undefined {
@@ -124,7 +124,7 @@ function fileInside(
 }
 
 /** The same content has the same name, here and after the import. */
-function archivedName(path: string, content: Buffer): string {
+function formatArchivedName(path: string, content: Buffer): string {
   const sum = createHash('sha256').update(content).digest('hex').slice(0, 16)
   const plain = basename(path).replace(restoredForm, '')
   return `${sum}-${plain.replaceAll(/[^A-Za-z0-9_.-]/g, '_').slice(-64)}`

@@ -64,23 +64,23 @@ export class BackupFolder {
   /** Deletes incomplete files of a crash. */
   async removeUnfinished(): Promise<void> {
     await this.#tidyFolder(this.#root)
-    for (const entry of await entriesOf(join(this.#root, 'ns'))) {
+    for (const entry of await listEntries(join(this.#root, 'ns'))) {
       if (entry.isDirectory()) await this.#tidyFolder(join(this.#root, 'ns', entry.name))
     }
   }
 
   async #tidyFolder(folder: string): Promise<void> {
-    for (const { name } of await entriesOf(folder)) {
+    for (const { name } of await listEntries(folder)) {
       if (unfinishedForm.test(name)) await rm(join(folder, name), { force: true })
     }
   }
 
   /** Newest first; with equal times, by name in reverse. */
   async list({ namespace }: BackupScope): Promise<readonly BackupFile[] | BackupRefusal> {
-    const folder = this.#folderOf(namespace)
+    const folder = this.#resolveFolder(namespace)
     if ('symbol' in folder) return folder
     const found: BackupFile[] = []
-    for (const entry of await entriesOf(folder.path)) {
+    for (const entry of await listEntries(folder.path)) {
       if (!entry.isFile() || !nameForm.test(entry.name) || found.length >= maxFiles) continue
       const file = await this.#describe(join(folder.path, entry.name), entry.name)
       if (file !== undefined) found.push(file)
@@ -89,19 +89,19 @@ export class BackupFolder {
   }
 
   /** Returns the path of a file with that name, existing or not. */
-  #place({ namespace }: Pick<BackupScope, 'namespace'>, filename: string): Name {
-    const folder = this.#folderOf(namespace)
+  #resolveFile({ namespace }: Pick<BackupScope, 'namespace'>, filename: string): Name {
+    const folder = this.#resolveFolder(namespace)
     if ('symbol' in folder) return folder
     if (!filename.endsWith(archiveSuffix)) {
       const how = filename.endsWith('.json') ? '; "godwit ctl data convert FILE" converts a JSON file of EMQX 4' : ''
-      return refusal(
+      return createRefusal(
         'BAD_REQUEST',
-        `${quoted(filename)} is not an archive name: it has to end in ${archiveSuffix}${how}`,
+        `${quoteName(filename)} is not an archive name: it has to end in ${archiveSuffix}${how}`,
       )
     }
     if (!nameForm.test(filename)) {
-      const message = `${quoted(filename)} is not a safe file name: use up to 192 letters, digits, dots, _ and -`
-      return refusal('BAD_REQUEST', message)
+      const message = `${quoteName(filename)} is not a safe file name: use up to 192 letters, digits, dots, _ and -`
+      return createRefusal('BAD_REQUEST', message)
     }
     return { path: join(folder.path, filename) }
   }
@@ -111,7 +111,7 @@ export class BackupFolder {
     scope: Pick<BackupScope, 'namespace'>,
     filename: string,
   ): Promise<{ readonly handle: FileHandle; readonly file: BackupFile } | BackupRefusal> {
-    const place = this.#place(scope, filename)
+    const place = this.#resolveFile(scope, filename)
     return 'symbol' in place ? place : this.#openPath(place.path, filename)
   }
 
@@ -127,13 +127,13 @@ export class BackupFolder {
     let handle: FileHandle | undefined
     try {
       handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-      const { mtimeMs, size } = await handle.stat().then((status) => (status.isFile() ? status : notPlain()))
+      const { mtimeMs, size } = await handle.stat().then((status) => (status.isFile() ? status : throwNotPlain()))
       return { handle, file: { filename, node: this.#nodeName, createdAtMs: mtimeMs, bytes: size } }
     } catch (error) {
       await handle?.close()
       const { code } = error as NodeJS.ErrnoException
       if (code === undefined || !unreadable.has(code)) throw error
-      return refusal('NOT_FOUND', `there is no backup file ${quoted(filename)}: look for its name in the list`)
+      return createRefusal('NOT_FOUND', `there is no backup file ${quoteName(filename)}: look for its name in the list`)
     }
   }
 
@@ -141,7 +141,7 @@ export class BackupFolder {
     const opened = await this.open(scope, filename)
     if ('symbol' in opened) return opened
     await opened.handle.close()
-    const place = this.#place(scope, filename)
+    const place = this.#resolveFile(scope, filename)
     if ('symbol' in place) return place
     await rm(place.path, { force: true })
     return undefined
@@ -149,12 +149,12 @@ export class BackupFolder {
 
   /** Creates a temporary file. `publish` gives it its name, unless a file of that name exists. */
   async begin(scope: Pick<BackupScope, 'namespace'>, filename: string): Promise<UnfinishedFile | BackupRefusal> {
-    const place = this.#place(scope, filename)
+    const place = this.#resolveFile(scope, filename)
     if ('symbol' in place) return place
-    const folder = this.#folderOf(scope.namespace)
+    const folder = this.#resolveFolder(scope.namespace)
     if ('symbol' in folder) return folder
     await mkdir(folder.path, { recursive: true, mode: 0o700 })
-    if ((await lstat(place.path).catch(() => undefined)) !== undefined) return existsAlready(filename)
+    if ((await lstat(place.path).catch(() => undefined)) !== undefined) return refuseExisting(filename)
     const path = join(folder.path, `.unfinished-${randomUUID()}`)
     const handle = await open(path, 'wx+', 0o600)
     const describe = (): Promise<BackupFile | undefined> => this.#describe(place.path, filename)
@@ -162,7 +162,7 @@ export class BackupFolder {
   }
 
   /** Creates a file without a name. */
-  async temporaryFile(): Promise<{ readonly handle: FileHandle; discard(): Promise<void> }> {
+  async createTemporaryFile(): Promise<{ readonly handle: FileHandle; discard(): Promise<void> }> {
     await mkdir(this.#root, { recursive: true, mode: 0o700 })
     const path = join(this.#root, `.unfinished-${randomUUID()}`)
     const handle = await open(path, 'wx+', 0o600)
@@ -171,9 +171,10 @@ export class BackupFolder {
     return { handle, discard: () => handle.close() }
   }
 
-  #folderOf(namespace: string | undefined): Name {
+  #resolveFolder(namespace: string | undefined): Name {
     if (namespace === undefined) return { path: this.#root }
-    if (!isNamespaceName(namespace)) return refusal('BAD_REQUEST', `${quoted(namespace)} is not a namespace name`)
+    if (!isNamespaceName(namespace))
+      return createRefusal('BAD_REQUEST', `${quoteName(namespace)} is not a namespace name`)
     return { path: join(this.#root, 'ns', namespace) }
   }
 
@@ -219,12 +220,14 @@ export class UnfinishedFile {
       await link(path, target)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-      return existsAlready(filename)
+      return refuseExisting(filename)
     } finally {
       await unlink(path)
     }
     await syncFolder(folder)
-    return (await describe()) ?? refusal('NOT_FOUND', `${quoted(filename)} was deleted at once by another program`)
+    return (
+      (await describe()) ?? createRefusal('NOT_FOUND', `${quoteName(filename)} was deleted at once by another program`)
+    )
   }
 
   async discard(): Promise<void> {
@@ -233,7 +236,7 @@ export class UnfinishedFile {
   }
 }
 
-export function refusal(
+export function createRefusal(
   symbol: BackupRefusal['symbol'],
   message: string,
   parts: BackupRefusal['parts'] = {},
@@ -242,23 +245,23 @@ export function refusal(
 }
 
 /** Quotes an external name for a sentence. */
-export function quoted(name: string): string {
+export function quoteName(name: string): string {
   return JSON.stringify(name.length > 200 ? `${name.slice(0, 200)}...` : name)
 }
 
 const unreadable: ReadonlySet<string> = new Set(['ENOENT', 'ELOOP', 'EACCES', 'ENOTDIR', 'ENXIO', 'ENAMETOOLONG'])
 
-function notPlain(): never {
+function throwNotPlain(): never {
   throw Object.assign(new Error('not a plain file'), { code: 'ENOENT' })
 }
 
-function existsAlready(filename: string): BackupRefusal {
-  const message = `a backup file ${quoted(filename)} exists already: delete it first`
-  return refusal('BAD_REQUEST', message)
+function refuseExisting(filename: string): BackupRefusal {
+  const message = `a backup file ${quoteName(filename)} exists already: delete it first`
+  return createRefusal('BAD_REQUEST', message)
 }
 
 /** Empty if the folder does not exist. */
-async function entriesOf(folder: string): Promise<readonly Dirent[]> {
+async function listEntries(folder: string): Promise<readonly Dirent[]> {
   try {
     return await readdir(folder, { withFileTypes: true })
   } catch (error) {

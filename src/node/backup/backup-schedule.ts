@@ -41,7 +41,7 @@ export class ScheduledBackups {
   change(schedule: BackupSchedule): void {
     this.stop()
     this.#schedule = schedule
-    this.#nextAtMs = nextMoment(schedule.when, this.#world.nowMs())
+    this.#nextAtMs = findNextTime(schedule.when, this.#world.nowMs())
     this.#wait()
   }
 
@@ -53,16 +53,16 @@ export class ScheduledBackups {
   #wait(): void {
     if (this.#nextAtMs === undefined) return
     const waitMs = Math.min(maxWaitMs, Math.max(0, this.#nextAtMs - this.#world.nowMs()))
-    this.#timer = setTimeout(() => this.look(), waitMs)
+    this.#timer = setTimeout(() => this.poll(), waitMs)
     this.#timer.unref()
   }
 
   /** Checks whether it is time. */
-  look(): void {
+  poll(): void {
     const { when, keep } = this.#schedule
     const nowMs = this.#world.nowMs()
     if (this.#nextAtMs !== undefined && nowMs >= this.#nextAtMs) {
-      this.#nextAtMs = nextMoment(when, nowMs)
+      this.#nextAtMs = findNextTime(when, nowMs)
       void this.#world.make(keep)
     }
     this.stop()
@@ -71,7 +71,7 @@ export class ScheduledBackups {
 }
 
 /** Returns the first time after `nowMs`, in the time zone of this machine. undefined: never. */
-export function nextMoment(when: string | undefined, nowMs: number): number | undefined {
+export function findNextTime(when: string | undefined, nowMs: number): number | undefined {
   const [, day, hours, minutes] = /^(?:(\w{3}) )?(\d\d):(\d\d)$/.exec(when ?? '') ?? []
   if (hours === undefined || minutes === undefined) return undefined
   for (let ahead = 0; ahead <= 8; ahead++) {

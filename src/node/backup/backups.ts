@@ -19,14 +19,14 @@ import {
   type BackupRefusal,
   type BackupScope,
   BackupFolder,
-  quoted,
-  refusal,
+  quoteName,
+  createRefusal,
 } from './backup-folder.ts'
-import { accountSetsIn, checkFile, type CheckPlan } from './check-file.ts'
-import { type ArchiveDifference, Comparison, configurationDifferences, plainConfigurationOf } from './compare.ts'
+import { listAccountSets, checkFile, type CheckPlan } from './check-file.ts'
+import { type ArchiveDifference, Comparison, compareConfigurations, readPlainConfiguration } from './compare.ts'
 import {
-  archivedConfiguration,
-  archivedNamespace,
+  collectConfiguration,
+  selectNamespace,
   type ExportDependencies,
   exportArchive,
   type ExportPlan,
@@ -36,12 +36,12 @@ import {
   type ImportDependencies,
   type ImportOutcome,
   type ImportRequest,
-  limitsOf,
+  readLimits,
 } from './import-archive.ts'
-import { problemOfConfiguration } from './import-configuration.ts'
-import { forbiddenFor, profileOf, refusalOf } from './import-permission.ts'
-import { scopedKey } from './namespace-configuration.ts'
-import { TooLarge, writableOf } from './open-file.ts'
+import { checkConfiguration } from './import-configuration.ts'
+import { refuseSets, readProfile, checkArchive } from './import-permission.ts'
+import { toScopedKey } from './namespace-configuration.ts'
+import { TooLarge, createWritable } from './open-file.ts'
 import { takeBrokerSnapshot } from './snapshot.ts'
 import { ScanBudget } from '../records/record-scan.ts'
 import { type Store, StorageFailure } from '../../storage/index.ts'
@@ -148,15 +148,15 @@ export class Backups {
 
   /** A caller who could not export it must not download it either. */
   async #refusalToRead(handle: FileHandle, filename: string): Promise<BackupRefusal | undefined> {
-    const checked = await checkFile({ handle, filename }, limitsOf(this.#dependencies))
+    const checked = await checkFile({ handle, filename }, readLimits(this.#dependencies))
     // An unreadable archive may contain anything.
-    if ('symbol' in checked) return refusal('FORBIDDEN', checked.message)
-    const sets = accountSetsIn(checked)
-    return sets.length === 0 ? undefined : forbiddenFor(sets)
+    if ('symbol' in checked) return createRefusal('FORBIDDEN', checked.message)
+    const sets = listAccountSets(checked)
+    return sets.length === 0 ? undefined : refuseSets(sets)
   }
 
   remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined> {
-    this.#dependencies.log.warn('backup deleted', { filename: quoted(filename), ...authorOf(scope) })
+    this.#dependencies.log.warn('backup deleted', { filename: quoteName(filename), ...authorOf(scope) })
     return this.#folder.remove(scope, filename)
   }
 
@@ -173,13 +173,13 @@ export class Backups {
       const taken = await receiveContent(content, unfinished.handle)
       if (taken !== undefined) return taken
       const { handle } = unfinished
-      const checked = await checkFile({ handle, filename }, limitsOf(this.#dependencies))
+      const checked = await checkFile({ handle, filename }, readLimits(this.#dependencies))
       if ('symbol' in checked) return checked
       // Profile and scope matter only for an import.
       const request = { filename, isDryRun: true, allowsProfileMismatch: true, parts: undefined }
       const anybody = { ...scope, mayManageAccounts: true, namespace: checked.meta.namespace }
-      const refused = refusalOf(this.#dependencies, { scope: anybody, request, tables: tableNames }, checked)
-      return refused ?? problemOfConfiguration(this.#dependencies, checked) ?? (await unfinished.publish())
+      const refused = checkArchive(this.#dependencies, { scope: anybody, request, tables: tableNames }, checked)
+      return refused ?? checkConfiguration(this.#dependencies, checked) ?? (await unfinished.publish())
     } finally {
       await unfinished.discard()
     }
@@ -212,14 +212,17 @@ export class Backups {
     const unknownSets = (sets ?? []).filter((name) => !Object.hasOwn(tableSets, name))
     if (unknownSets.length > 0) {
       const known = Object.keys(tableSets).join(', ')
-      return refusal('BAD_REQUEST', `Invalid table sets: ${unknownSets.map(quoted).join(', ')}. There are ${known}`)
+      return createRefusal(
+        'BAD_REQUEST',
+        `Invalid table sets: ${unknownSets.map(quoteName).join(', ')}. There are ${known}`,
+      )
     }
     const roots = Object.keys(describeAsObject(this.#dependencies.configuration.config))
     const unknownKeys = (rootKeys ?? []).filter((key) => !roots.includes(key))
     if (unknownKeys.length > 0) {
-      return refusal(
+      return createRefusal(
         'BAD_REQUEST',
-        `Invalid root keys: ${unknownKeys.map(quoted).join(', ')}. There are ${roots.join(', ')}`,
+        `Invalid root keys: ${unknownKeys.map(quoteName).join(', ')}. There are ${roots.join(', ')}`,
       )
     }
     const requestedTables = sets?.flatMap((name) => tableSets[name] ?? [])
@@ -240,8 +243,8 @@ export class Backups {
     return {
       ...this.#dependencies,
       folder: this.#folder,
-      profile: () => configuration.config.node.securityProfile,
-      configuration: () => {
+      readProfile: () => configuration.config.node.securityProfile,
+      readConfiguration: () => {
         const { values, folder } = configuration.written
         return { written: toPlain(values), folder }
       },
@@ -261,7 +264,7 @@ export class Backups {
 
   #logOutcome(scope: BackupScope, { filename }: ImportRequest, outcome: ImportOutcome | BackupRefusal): void {
     const { log } = this.#dependencies
-    const about = { filename: quoted(filename), ...authorOf(scope) }
+    const about = { filename: quoteName(filename), ...authorOf(scope) }
     if ('symbol' in outcome) log.warn('backup not restored completely', { ...about, why: outcome.message })
     else log.warn('backup restored', about)
   }
@@ -270,17 +273,17 @@ export class Backups {
     return this.#withFile(scope, filename, 'verify', async (opened) => {
       const onProgress = (part: string, done: number, total?: number): void =>
         this.#note('verify', { part, done, total })
-      const checked = await checkFile(opened, { ...limitsOf(this.#dependencies), onProgress })
+      const checked = await checkFile(opened, { ...readLimits(this.#dependencies), onProgress })
       if ('symbol' in checked) return checked
       const { meta, counts, members } = checked
       const foreign = problemOfArchive(checked, this.#dependencies.version)
-      if (foreign !== undefined) return refusal('BAD_REQUEST', foreign)
+      if (foreign !== undefined) return createRefusal('BAD_REQUEST', foreign)
       return {
         file: opened.file,
         product: meta.product ?? '',
         version: meta.version ?? '',
         format: meta.format ?? 0,
-        profile: profileOf(checked),
+        profile: readProfile(checked),
         createdAtMs: meta.createdAtMs,
         members,
         counts: Object.fromEntries(counts),
@@ -292,7 +295,7 @@ export class Backups {
   diff(scope: BackupScope, first: string, second: string | undefined): Promise<ArchiveDifference | BackupRefusal> {
     const comparison = new Comparison()
     const pass = (onRecord: 'addFirst' | 'addSecond' | 'addFirstAgain') => ({
-      ...limitsOf(this.#dependencies),
+      ...readLimits(this.#dependencies),
       onRecord: (table: TableName, record: TableRecord) => {
         if (scope.mayManageAccounts || !accountTables.includes(table)) comparison[onRecord](table, record)
       },
@@ -307,8 +310,8 @@ export class Backups {
       const { settingTexts } = this.#dependencies.configuration.config
       const { namespace } = scope
       const isSecret = (key: string): boolean =>
-        settingTexts.get(namespace === undefined ? key : scopedKey(key, namespace))?.isSecret === true
-      const configuration = configurationDifferences(plainConfigurationOf(ofFirst), ofSecond.configuration, isSecret)
+        settingTexts.get(namespace === undefined ? key : toScopedKey(key, namespace))?.isSecret === true
+      const configuration = compareConfigurations(readPlainConfiguration(ofFirst), ofSecond.configuration, isSecret)
       return { tables: comparison.tables, configuration }
     })
   }
@@ -324,14 +327,13 @@ export class Backups {
       if ('symbol' in opened) return opened
       try {
         const checked = await checkFile({ ...opened, filename: opened.file.filename }, plan)
-        return 'symbol' in checked ? checked : { configuration: plainConfigurationOf(checked) }
+        return 'symbol' in checked ? checked : { configuration: readPlainConfiguration(checked) }
       } finally {
         await opened.handle.close()
       }
     }
     // What an export of a namespace would contain, without data of the whole broker.
-    if (scope.namespace !== undefined)
-      return { configuration: archivedNamespace(this.#exportGround(), scope.namespace) }
+    if (scope.namespace !== undefined) return { configuration: selectNamespace(this.#exportGround(), scope.namespace) }
     const moment = takeBrokerSnapshot(this.#dependencies)
     const budget = new ScanBudget()
     for (const table of tableNames) {
@@ -341,7 +343,7 @@ export class Backups {
       }
     }
     const whole = { rootKeys: undefined, hasAccounts: scope.mayManageAccounts }
-    return archivedConfiguration(this.#exportGround(), whole)
+    return collectConfiguration(this.#exportGround(), whole)
   }
 
   #openFor(scope: BackupScope, filename: string) {
@@ -376,7 +378,7 @@ export class Backups {
     work: () => Promise<Outcome | BackupRefusal>,
   ): Promise<Outcome | BackupRefusal> {
     if (this.#progress !== undefined) {
-      return refusal('CONFLICT', `another ${this.#progress.job} is going on: wait until it is done`)
+      return createRefusal('CONFLICT', `another ${this.#progress.job} is going on: wait until it is done`)
     }
     this.#note(job, { part: '', done: 0, total: undefined })
     try {
@@ -384,7 +386,7 @@ export class Backups {
     } catch (error) {
       if (!(error instanceof StorageFailure) && (error as NodeJS.ErrnoException).code === undefined) throw error
       this.#dependencies.log.error('backup failed', { job, why: (error as Error).message })
-      return refusal('INTERNAL_ERROR', `the disk refuses: ${(error as Error).message}`)
+      return createRefusal('INTERNAL_ERROR', `the disk refuses: ${(error as Error).message}`)
     } finally {
       this.#progress = undefined
     }
@@ -401,14 +403,14 @@ export class Backups {
 /** Writes the content up to a maximum size. */
 async function receiveContent(content: Readable, handle: FileHandle): Promise<BackupRefusal | undefined> {
   try {
-    await pipeline(content, writableOf(handle, archiveLimits.maxCompressedBytes))
+    await pipeline(content, createWritable(handle, archiveLimits.maxCompressedBytes))
     return undefined
   } catch (error) {
-    if (error instanceof TooLarge) return refusal('BAD_REQUEST', `the file is too large: ${error.message}`)
+    if (error instanceof TooLarge) return createRefusal('BAD_REQUEST', `the file is too large: ${error.message}`)
     const { code = '', message } = error as NodeJS.ErrnoException
     const isOfSender = code === 'ERR_STREAM_PREMATURE_CLOSE' || content.errored !== null
-    if (isOfSender) return refusal('BAD_REQUEST', `the file did not come whole: ${message}`)
-    return refusal('INTERNAL_ERROR', `the disk refuses: ${message}`)
+    if (isOfSender) return createRefusal('BAD_REQUEST', `the file did not come whole: ${message}`)
+    return createRefusal('INTERNAL_ERROR', `the disk refuses: ${message}`)
   }
 }
 

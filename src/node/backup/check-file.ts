@@ -12,9 +12,9 @@ import {
   type TableRecord,
 } from '../../backup/index.ts'
 import { parseHocon, type PlainValue, toPlain } from '../../config/index.ts'
-import { type BackupRefusal, quoted, refusal } from './backup-folder.ts'
+import { type BackupRefusal, quoteName, createRefusal } from './backup-folder.ts'
 import { ScanBudget } from '../records/record-scan.ts'
-import { piecesOf } from './open-file.ts'
+import { readPieces } from './open-file.ts'
 
 export interface OpenArchive {
   readonly handle: FileHandle
@@ -35,9 +35,9 @@ export async function checkFile(
 ): Promise<CheckedArchive | BackupRefusal> {
   const budget = new ScanBudget()
   try {
-    return await checkArchive(piecesOf(handle), {
+    return await checkArchive(readPieces(handle), {
       folder: folderOfArchive(filename),
-      maxLineBytes: maxLineBytes(maxPacketBytes),
+      maxLineBytes: computeMaxLineBytes(maxPacketBytes),
       ...(onRecord === undefined ? {} : { onRecord }),
       onPiece: (table, count, total) => {
         onProgress?.(table, count, total)
@@ -46,18 +46,18 @@ export async function checkFile(
     })
   } catch (error) {
     if (!(error instanceof InvalidArchive)) throw error
-    return refusal('BAD_REQUEST', `${quoted(filename)} is not a valid archive: ${error.message}`)
+    return createRefusal('BAD_REQUEST', `${quoteName(filename)} is not a valid archive: ${error.message}`)
   }
 }
 
 /** A payload is in base64. */
-export function maxLineBytes(maxPacketBytes: number): number {
+export function computeMaxLineBytes(maxPacketBytes: number): number {
   const needed = Math.ceil(maxPacketBytes / 3) * 4 + archiveLimits.maxLineBytesWithoutPayload
   return Math.min(archiveLimits.maxLineBytes, needed)
 }
 
 /** The configuration in an archive. undefined: none. */
-export function configurationOf({
+export function parseConfiguration({
   configuration,
 }: Pick<CheckedArchive, 'configuration'>):
   | { readonly plain: Readonly<Record<string, PlainValue>> | undefined }
@@ -74,11 +74,11 @@ export function configurationOf({
 const accountKeys = ['username', 'password', 'auth_type', 'jwt']
 
 /** Names of the parts that require the right to manage accounts. */
-export function accountSetsIn(archive: Pick<CheckedArchive, 'counts' | 'configuration'>): readonly string[] {
+export function listAccountSets(archive: Pick<CheckedArchive, 'counts' | 'configuration'>): readonly string[] {
   const sets = accountTables
     .filter((table) => (archive.counts.get(table) ?? 0) > 0)
     .map((table) => (table === 'accounts' ? 'dashboard_users' : 'api_keys'))
-  const configuration = configurationOf(archive)
+  const configuration = parseConfiguration(archive)
   const server = 'plain' in configuration ? configuration.plain?.['http_server'] : undefined
   const hasAccounts = typeof server === 'object' && server !== null && accountKeys.some((key) => key in server)
   return hasAccounts ? [...sets, 'http_server'] : sets

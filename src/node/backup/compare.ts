@@ -10,9 +10,9 @@ import {
   writeRow,
 } from '../../backup/index.ts'
 import { mask, maskUrlSecrets, type PlainValue } from '../../config/index.ts'
-import { configurationOf } from './check-file.ts'
+import { parseConfiguration } from './check-file.ts'
 import type { ConfigurationChange } from './preview-changes.ts'
-import { digestOf } from './import-preview.ts'
+import { computeDigest } from './import-preview.ts'
 
 /** Differences between an archive and another one, or the running broker. Names only, no secrets. */
 export interface ArchiveDifference {
@@ -50,20 +50,21 @@ export class Comparison {
       digests = new Map()
       this.#unmatched.set(table, digests)
     }
-    digests.set(digestOf(nameOfRecord(record)), digestOf(writeRow(table, record)))
+    digests.set(computeDigest(nameOfRecord(record)), computeDigest(writeRow(table, record)))
   }
 
   addSecond(table: TableName, record: TableRecord): void {
     const digests = this.#unmatched.get(table)
-    const name = digestOf(nameOfRecord(record))
+    const name = computeDigest(nameOfRecord(record))
     const before = digests?.get(name)
     digests?.delete(name)
     if (before === undefined) this.#count(table, 'second', record)
-    else if (before !== digestOf(writeRow(table, record))) this.#count(table, 'both', record)
+    else if (before !== computeDigest(writeRow(table, record))) this.#count(table, 'both', record)
   }
 
   addFirstAgain(table: TableName, record: TableRecord): void {
-    if (this.#unmatched.get(table)?.delete(digestOf(nameOfRecord(record))) === true) this.#count(table, 'first', record)
+    if (this.#unmatched.get(table)?.delete(computeDigest(nameOfRecord(record))) === true)
+      this.#count(table, 'first', record)
   }
 
   /** True if the second archive lacks records of the first one. */
@@ -88,36 +89,36 @@ export class Comparison {
 }
 
 /** Returns the settings that differ, by key. */
-export function configurationDifferences(
+export function compareConfigurations(
   first: PlainValue,
   second: PlainValue,
   isSecret: (key: string) => boolean,
 ): ArchiveDifference['configuration'] {
-  const [one, other] = [settingsIn(first), settingsIn(second)]
+  const [one, other] = [listSettings(first), listSettings(second)]
   const keys = [...new Set([...one.keys(), ...other.keys()])].toSorted()
   return keys.flatMap((key) => {
     const [old, now] = [one.get(key), other.get(key)]
     if (old === now) return []
-    const shown = (text: string | undefined): string | undefined =>
+    const maskValue = (text: string | undefined): string | undefined =>
       text === undefined
         ? undefined
         : isSecret(key) || secretKey.test(key)
           ? JSON.stringify(mask)
           : maskUrlSecrets(text)
-    return [{ key, old: shown(old), new: shown(now) }]
+    return [{ key, old: maskValue(old), new: maskValue(now) }]
   })
 }
 
 /** Keys of secrets in archives of other versions: their settings may be unknown here. */
 const secretKey = /password|secret|token/i
 
-export function plainConfigurationOf(checked: CheckedArchive): PlainValue {
-  const read = configurationOf(checked)
+export function readPlainConfiguration(checked: CheckedArchive): PlainValue {
+  const read = parseConfiguration(checked)
   return 'plain' in read ? (read.plain ?? {}) : {}
 }
 
 /** Returns the values of all settings as JSON, by their dotted key. */
-function settingsIn(value: PlainValue): Map<string, string> {
+function listSettings(value: PlainValue): Map<string, string> {
   const found = new Map<string, string>()
   const walk = (part: PlainValue, path: readonly string[]): void => {
     if (part === null || typeof part !== 'object' || Array.isArray(part)) {

@@ -19,9 +19,9 @@ import { type BackupFile, type BackupRefusal, archiveSuffix, type BackupFolder }
 import type { AccessRecords } from '../records/access-records.ts'
 import { ReadingInterrupted, type Store } from '../../storage/index.ts'
 import { gatherFiles, type GatheredFiles } from './archived-files.ts'
-import { configurationOfNamespace } from './namespace-configuration.ts'
+import { selectNamespaceConfiguration } from './namespace-configuration.ts'
 import { takeBrokerSnapshot } from './snapshot.ts'
-import { writableOf } from './open-file.ts'
+import { createWritable } from './open-file.ts'
 import { TableSpool } from './table-spool.ts'
 
 export interface ExportDependencies {
@@ -31,9 +31,9 @@ export interface ExportDependencies {
   readonly store: Pick<Store, 'read'>
   readonly accessRecords: AccessRecords
   readonly version: string
-  readonly profile: () => Profile
+  readonly readProfile: () => Profile
   /** The configuration as it is written, and its folder. */
-  readonly configuration: () => { readonly written: PlainValue; readonly folder: string }
+  readonly readConfiguration: () => { readonly written: PlainValue; readonly folder: string }
 }
 
 export interface ExportPlan {
@@ -57,14 +57,17 @@ export async function exportArchive(
   plan: ExportPlan,
 ): Promise<BackupFile | BackupRefusal> {
   const createdAtMs = Date.now()
-  const base = `${plan.prefix}-export-${stampOf(new Date(createdAtMs))}`
+  const base = `${plan.prefix}-export-${formatTimestamp(new Date(createdAtMs))}`
   const unfinished = await dependencies.folder.begin(plan, `${base}${archiveSuffix}`)
   if ('symbol' in unfinished) return unfinished
-  const scratch = await dependencies.folder.temporaryFile()
+  const scratch = await dependencies.folder.createTemporaryFile()
   try {
-    const members = await membersOf(dependencies, plan, { createdAtMs, newSpool: () => new TableSpool(scratch.handle) })
+    const members = await createMembers(dependencies, plan, {
+      createdAtMs,
+      newSpool: () => new TableSpool(scratch.handle),
+    })
     plan.onProgress('archive', 0)
-    await writeArchive(writableOf(unfinished.handle), { folder: base, createdAtMs, members })
+    await writeArchive(createWritable(unfinished.handle), { folder: base, createdAtMs, members })
     return await unfinished.publish()
   } finally {
     await scratch.discard()
@@ -73,46 +76,46 @@ export async function exportArchive(
 }
 
 /** `2026-11-21-03-30-00.000`, in the time zone of this machine. */
-function stampOf(date: Date): string {
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
-  const time = `${two(date.getHours())}-${two(date.getMinutes())}-${two(date.getSeconds())}`
+function formatTimestamp(date: Date): string {
+  const day = `${date.getFullYear()}-${padTwoDigits(date.getMonth() + 1)}-${padTwoDigits(date.getDate())}`
+  const time = `${padTwoDigits(date.getHours())}-${padTwoDigits(date.getMinutes())}-${padTwoDigits(date.getSeconds())}`
   return `${day}-${time}.${String(date.getMilliseconds()).padStart(3, '0')}`
 }
 
-const two = (part: number): string => String(part).padStart(2, '0')
+const padTwoDigits = (part: number): string => String(part).padStart(2, '0')
 
 interface Marked {
   readonly member: MemberToWrite
   readonly sha256: string
 }
 
-async function membersOf(
+async function createMembers(
   dependencies: ExportDependencies,
   plan: ExportPlan,
-  { createdAtMs, newSpool }: { readonly createdAtMs: number; readonly newSpool: () => TableSpool },
+  { createdAtMs, newSpool: createSpool }: { readonly createdAtMs: number; readonly newSpool: () => TableSpool },
 ): Promise<readonly MemberToWrite[]> {
-  plan.onProgress('configuration', 0)
+  plan.onProgress('readConfiguration', 0)
   const moment = takeSnapshot(dependencies, plan)
-  const { tables, counts } = await spoolTables(dependencies, plan, { spool: newSpool(), moment, newSpool })
+  const { tables, counts } = await spoolTables(dependencies, plan, { spool: createSpool(), moment, createSpool })
   const marked = [...moment.configuration, ...tables]
   const meta = writeMeta({
     product: ownProduct,
     format: ownFormat,
     version: dependencies.version,
     edition: 'ce',
-    profile: dependencies.profile(),
+    profile: dependencies.readProfile(),
     createdAtMs,
     namespace: plan.namespace,
     counts,
     members: marked.map(({ member: { name, bytes }, sha256 }): MemberDigest => ({ name, bytes, sha256 })),
   })
-  return [smallMember(metaMember, meta).member, ...marked.map(({ member }) => member)]
+  return [createSmallMember(metaMember, meta).member, ...marked.map(({ member }) => member)]
 }
 
 /** Configuration and records of the same time. */
 function takeSnapshot(dependencies: ExportDependencies, plan: ExportPlan) {
   const records = plan.tables.length === 0 ? undefined : takeBrokerSnapshot(dependencies)
-  return { records, configuration: configurationMembers(dependencies, plan) }
+  return { records, configuration: createConfigurationMembers(dependencies, plan) }
 }
 
 async function spoolTables(
@@ -121,8 +124,8 @@ async function spoolTables(
   {
     spool,
     moment,
-    newSpool,
-  }: { spool: TableSpool; moment: Pick<ReturnType<typeof takeSnapshot>, 'records'>; newSpool: () => TableSpool },
+    createSpool: newSpool,
+  }: { spool: TableSpool; moment: Pick<ReturnType<typeof takeSnapshot>, 'records'>; createSpool: () => TableSpool },
   attempt = 1,
 ): Promise<{ readonly tables: readonly Marked[]; readonly counts: Readonly<Record<string, number>> }> {
   const tables: Marked[] = []
@@ -143,7 +146,7 @@ async function spoolTables(
     return spoolTables(
       dependencies,
       plan,
-      { spool: newSpool(), moment: takeSnapshot(dependencies, plan), newSpool },
+      { spool: newSpool(), moment: takeSnapshot(dependencies, plan), createSpool: newSpool },
       attempt + 1,
     )
   }
@@ -164,42 +167,42 @@ const account: readonly (readonly [section: string, key: string])[] = [
 ]
 
 /** The configuration for the archive, with its files. */
-export function archivedConfiguration(
-  { configuration: written, dataDirectory }: Pick<ExportDependencies, 'configuration' | 'dataDirectory'>,
+export function collectConfiguration(
+  { readConfiguration: written, dataDirectory }: Pick<ExportDependencies, 'readConfiguration' | 'dataDirectory'>,
   { rootKeys, hasAccounts }: Pick<ExportPlan, 'rootKeys' | 'hasAccounts'>,
 ): GatheredFiles {
   const { written: whole, folder } = written()
-  const left = withoutKeys(whole, hasAccounts ? machineSections : [...machineSections, ...account])
+  const left = omitKeys(whole, hasAccounts ? machineSections : [...machineSections, ...account])
   const wanted = Object.entries(left).filter(([key]) => rootKeys?.includes(key) ?? true)
   return gatherFiles(Object.fromEntries(wanted), { dataDirectory, folder })
 }
 
 /** The configuration of a namespace for its archive, without files: it has none of its own. */
-export function archivedNamespace(
-  { configuration }: Pick<ExportDependencies, 'configuration'>,
+export function selectNamespace(
+  { readConfiguration: configuration }: Pick<ExportDependencies, 'readConfiguration'>,
   namespace: string,
   rootKeys?: readonly string[],
 ): PlainValue {
-  return configurationOfNamespace(configuration().written, namespace, rootKeys)
+  return selectNamespaceConfiguration(configuration().written, namespace, rootKeys)
 }
 
-function configurationMembers(dependencies: ExportDependencies, plan: ExportPlan): Marked[] {
+function createConfigurationMembers(dependencies: ExportDependencies, plan: ExportPlan): Marked[] {
   if (plan.namespace !== undefined) {
-    const own = archivedNamespace(dependencies, plan.namespace, plan.rootKeys)
+    const own = selectNamespace(dependencies, plan.namespace, plan.rootKeys)
     const text = Buffer.from(`${JSON.stringify(own, null, 2)}\n`)
-    return [smallMember(`ns/${plan.namespace}/${configurationMember}`, text)]
+    return [createSmallMember(`ns/${plan.namespace}/${configurationMember}`, text)]
   }
   if (plan.rootKeys?.length === 0) return []
-  const { configuration, files } = archivedConfiguration(dependencies, plan)
+  const { configuration, files } = collectConfiguration(dependencies, plan)
   const text = Buffer.from(`${JSON.stringify(configuration, null, 2)}\n`)
   const named = [...files].toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
-    smallMember(configurationMember, text),
-    ...named.map(([name, content]) => smallMember(`files/${name}`, content)),
+    createSmallMember(configurationMember, text),
+    ...named.map(([name, content]) => createSmallMember(`files/${name}`, content)),
   ]
 }
 
-function withoutKeys(
+function omitKeys(
   written: PlainValue,
   keys: readonly (readonly [section: string, key: string])[],
 ): Readonly<Record<string, PlainValue>> {
@@ -214,7 +217,7 @@ function withoutKeys(
   return whole
 }
 
-function smallMember(name: string, content: Buffer): Marked {
-  const member = { name, bytes: content.length, content: () => [content] }
+function createSmallMember(name: string, content: Buffer): Marked {
+  const member = { name, bytes: content.length, readContent: () => [content] }
   return { member, sha256: createHash('sha256').update(content).digest('hex') }
 }

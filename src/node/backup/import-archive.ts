@@ -14,19 +14,19 @@ import {
   tableNames,
   tableSets,
 } from '../../backup/index.ts'
-import { type BackupRefusal, type BackupScope, quoted, refusal } from './backup-folder.ts'
+import { type BackupRefusal, type BackupScope, quoteName, createRefusal } from './backup-folder.ts'
 import type { ConfigurationChange } from './preview-changes.ts'
 import { type TableChange, importTables, type TableDependencies } from './import-tables.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
 import type { Store } from '../../storage/index.ts'
 import { writePlaced } from './archived-files.ts'
 import { takeBrokerSnapshot } from './snapshot.ts'
-import { checkFile, maxLineBytes, type OpenArchive } from './check-file.ts'
-import { ownText, prepareConfiguration, type PreparedConfiguration } from './import-configuration.ts'
-import { refusalOf } from './import-permission.ts'
+import { checkFile, computeMaxLineBytes, type OpenArchive } from './check-file.ts'
+import { omitNamespace, prepareConfiguration, type PreparedConfiguration } from './import-configuration.ts'
+import { checkArchive } from './import-permission.ts'
 import { WellKnownSecrets } from './well-known-secrets.ts'
 import { ImportPreview } from './import-preview.ts'
-import { piecesOf } from './open-file.ts'
+import { readPieces } from './open-file.ts'
 import { AdminCheck } from './admin-check.ts'
 
 export interface ImportRequest {
@@ -73,13 +73,13 @@ export async function importArchive(
     readonly onProgress: (part: string, done: number, total?: number) => void
   },
 ): Promise<ImportOutcome | BackupRefusal> {
-  const parts = partsOf(options.request)
+  const parts = selectParts(options.request)
   if ('symbol' in parts) return parts
   const plan: Plan = { ...options, ...parts }
   const previewed = plan.request.isDryRun ? new ImportPreview(dependencies.accessRecords) : undefined
   const adminCheck = new AdminCheck()
   const wellKnown = new WellKnownSecrets()
-  const { maxPacketBytes } = limitsOf(dependencies)
+  const { maxPacketBytes } = readLimits(dependencies)
   const checked = await checkFile(archive, {
     maxPacketBytes,
     onRecord: (table, record) => {
@@ -91,14 +91,18 @@ export async function importArchive(
     onProgress: (part, done, total) => plan.onProgress(`check of ${part}`, done, total),
   })
   if ('symbol' in checked) return checked
-  const refused = refusalOf(dependencies, plan, checked)
+  const refused = checkArchive(dependencies, plan, checked)
   if (refused !== undefined) return refused
   const prepared = prepareConfiguration(dependencies, plan, checked)
   if ('symbol' in prepared) return prepared
-  const problem = adminCheck.problem(dependencies.accessRecords, prepared.ownName)
-  if (problem !== undefined) return refusal('BAD_REQUEST', `nothing has been changed: ${problem}`)
+  const problem = adminCheck.findProblem(dependencies.accessRecords, prepared.ownName)
+  if (problem !== undefined) return createRefusal('BAD_REQUEST', `nothing has been changed: ${problem}`)
   const isHardened = dependencies.configuration.config.node.securityProfile === 'hardened'
-  const warnings = [...prepared.warnings, ...unknownIn(checked), ...(isHardened ? await wellKnown.describe() : [])]
+  const warnings = [
+    ...prepared.warnings,
+    ...describeUnknownMembers(checked),
+    ...(isHardened ? await wellKnown.describe() : []),
+  ]
   if (previewed !== undefined) {
     const tables = await previewed.conclude(takeBrokerSnapshot(dependencies)['retained-messages'])
     return { isDryRun: true, tables, configuration: prepared.changes, warnings }
@@ -106,20 +110,20 @@ export async function importArchive(
   return carryOut(dependencies, plan, { archive, checked, prepared, warnings })
 }
 
-export function limitsOf({ configuration }: Pick<ImportDependencies, 'configuration'>): {
+export function readLimits({ configuration }: Pick<ImportDependencies, 'configuration'>): {
   readonly maxPacketBytes: number
 } {
   return { maxPacketBytes: configuration.config.core.maxPacketBytes }
 }
 
 /** Returns the parts that a request names. */
-function partsOf({ parts }: ImportRequest): Pick<Plan, 'tables' | 'hasConfiguration' | 'hasFiles'> | BackupRefusal {
+function selectParts({ parts }: ImportRequest): Pick<Plan, 'tables' | 'hasConfiguration' | 'hasFiles'> | BackupRefusal {
   if (parts === undefined) return { tables: tableNames, hasConfiguration: true, hasFiles: true }
   const known = [...Object.keys(tableSets), 'configuration', 'files']
   const unknown = parts.filter((part) => !known.includes(part))
   if (unknown.length > 0 || parts.length === 0) {
-    const unknownNames = unknown.map((part) => quoted(part)).join(', ')
-    return refusal('BAD_REQUEST', `Invalid parts: ${unknownNames}. There are ${known.join(', ')}`)
+    const unknownNames = unknown.map((part) => quoteName(part)).join(', ')
+    return createRefusal('BAD_REQUEST', `Invalid parts: ${unknownNames}. There are ${known.join(', ')}`)
   }
   return {
     tables: parts.flatMap((part) => (Object.hasOwn(tableSets, part) ? tableSets[part] : [])),
@@ -128,7 +132,7 @@ function partsOf({ parts }: ImportRequest): Pick<Plan, 'tables' | 'hasConfigurat
   }
 }
 
-function unknownIn({ unknown, meta }: CheckedArchive): readonly string[] {
+function describeUnknownMembers({ unknown, meta }: CheckedArchive): readonly string[] {
   if (unknown.length === 0) return []
   const whose = meta.product === ownProduct ? '' : ', which another product has written,'
   return [`${unknown.length} members${whose} are ignored: ${unknown.slice(0, 10).join(', ')}`]
@@ -150,17 +154,17 @@ async function carryOut(
   try {
     await writePlaced(prepared.placed)
     const failure = await changeConfiguration(dependencies, plan, prepared)
-    if (failure !== undefined) failures['configuration'] = ownText(failure, found.checked)
+    if (failure !== undefined) failures['configuration'] = omitNamespace(failure, found.checked)
   } catch (error) {
     failures['files'] = (error as Error).message
   }
-  const { maxPacketBytes } = limitsOf(dependencies)
+  const { maxPacketBytes } = readLimits(dependencies)
   const tables = await importTables(
     dependencies,
     {
-      content: piecesOf(archive.handle),
+      content: readPieces(archive.handle),
       folder: folderOfArchive(archive.filename),
-      maxLineBytes: maxLineBytes(maxPacketBytes),
+      maxLineBytes: computeMaxLineBytes(maxPacketBytes),
     },
     {
       tables: plan.tables,
@@ -186,7 +190,7 @@ async function changeConfiguration(
 function refuseParts(failures: Readonly<Record<string, string>>, changes: readonly TableChange[]): BackupRefusal {
   const done = changes.reduce((sum, { inserts, updates }) => sum + inserts + updates, 0)
   const words = Object.entries(failures).map(([part, why]) => `${part}: ${why}`)
-  return refusal(
+  return createRefusal(
     'BAD_REQUEST',
     `some parts failed, and the others were imported (${done} records): ${words.join('; ')}`,
     failures,

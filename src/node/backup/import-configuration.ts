@@ -3,14 +3,14 @@
 import type { CheckedArchive } from '../../backup/index.ts'
 import { type ConfigObject, formatConfigError, fromPlain, type PlainValue } from '../../config/index.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
-import { problemOfBridges } from '../bridges/bridge-config.ts'
+import { findBridgeProblem } from '../bridges/bridge-config.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
-import { problemOfListenerFiles } from '../listeners/listener-addresses.ts'
+import { findListenerFileProblem } from '../listeners/listener-addresses.ts'
 import { placeFiles } from './archived-files.ts'
-import { type BackupRefusal, refusal } from './backup-folder.ts'
-import { configurationOf } from './check-file.ts'
-import { profileOf } from './import-permission.ts'
-import { ownChange, scopedConfiguration, withoutScope } from './namespace-configuration.ts'
+import { type BackupRefusal, createRefusal } from './backup-folder.ts'
+import { parseConfiguration } from './check-file.ts'
+import { readProfile } from './import-permission.ts'
+import { toOwnChange, scopeConfiguration, removeScope } from './namespace-configuration.ts'
 import { type ConfigurationChange, previewChanges } from './preview-changes.ts'
 
 interface Dependencies {
@@ -19,7 +19,7 @@ interface Dependencies {
 }
 
 /** Returns why the configuration in an archive can never be applied here; undefined: it can, or there is none. */
-export function problemOfConfiguration(dependencies: Dependencies, checked: CheckedArchive): BackupRefusal | undefined {
+export function checkConfiguration(dependencies: Dependencies, checked: CheckedArchive): BackupRefusal | undefined {
   const read = readConfiguration(dependencies, checked)
   if ('symbol' in read) return read
   const { settings, texts } = read
@@ -53,13 +53,13 @@ export function prepareConfiguration(
   const previewed = dependencies.configuration.previewSettings(settings, { texts })
   if (!('live' in previewed)) return refuseConfiguration(previewed.message, checked)
   const unfit =
-    problemOfListenerFiles(previewed.config, before, placed) ?? problemOfBridges(previewed.config, before, placed)
+    findListenerFileProblem(previewed.config, before, placed) ?? findBridgeProblem(previewed.config, before, placed)
   if (unfit !== undefined) return refuseConfiguration(unfit, checked)
   const credentials = checked.counts.get('credentials') ?? 0
   const expected = previewChanges({
     before,
     after: previewed.config,
-    archiveProfile: profileOf(checked),
+    archiveProfile: readProfile(checked),
     credentials,
   })
   const changes = [
@@ -68,17 +68,20 @@ export function prepareConfiguration(
   ]
   const ownName = previewed.config.http.username
   const { namespace } = checked.meta
-  const shown = namespace === undefined ? changes : changes.map((change) => ownChange(change, namespace))
+  const shown = namespace === undefined ? changes : changes.map((change) => toOwnChange(change, namespace))
   return { settings, placed: files, changes: shown, warnings: [...warnings, ...expected], ownName }
 }
 
 function refuseConfiguration(message: string, checked: CheckedArchive): BackupRefusal {
-  return refusal('BAD_REQUEST', `the configuration of the archive cannot be used here: ${ownText(message, checked)}`)
+  return createRefusal(
+    'BAD_REQUEST',
+    `the configuration of the archive cannot be used here: ${omitNamespace(message, checked)}`,
+  )
 }
 
 /** Returns the text for a caller of a namespace: without the namespace in names of settings. */
-export function ownText(text: string, { meta: { namespace } }: Pick<CheckedArchive, 'meta'>): string {
-  return namespace === undefined ? text : withoutScope(text, namespace)
+export function omitNamespace(text: string, { meta: { namespace } }: Pick<CheckedArchive, 'meta'>): string {
+  return namespace === undefined ? text : removeScope(text, namespace)
 }
 
 interface ReadConfiguration extends Pick<PreparedConfiguration, 'placed' | 'warnings'> {
@@ -89,22 +92,25 @@ interface ReadConfiguration extends Pick<PreparedConfiguration, 'placed' | 'warn
 
 /** Returns the parts of the archive's configuration that apply to this broker. */
 function readConfiguration(dependencies: Dependencies, checked: CheckedArchive): ReadConfiguration | BackupRefusal {
-  const read = configurationOf(checked)
-  if ('problem' in read) return refusal('BAD_REQUEST', read.problem)
+  const read = parseConfiguration(checked)
+  if ('problem' in read) return createRefusal('BAD_REQUEST', read.problem)
   const { plain = {} } = read
   const { namespace } = checked.meta
-  const inBroker = namespace === undefined ? { scoped: plain } : scopedConfiguration(plain, namespace)
-  if ('problem' in inBroker) return refusal('FORBIDDEN', inBroker.problem)
+  const inBroker = namespace === undefined ? { scoped: plain } : scopeConfiguration(plain, namespace)
+  if ('problem' in inBroker) return createRefusal('FORBIDDEN', inBroker.problem)
   const { configuration, placed, missing } = placeFiles(inBroker.scoped, { ...dependencies, files: checked.files })
   if (missing.length > 0) {
-    return refusal('BAD_REQUEST', `the configuration names files that are not in the archive: ${missing.join(', ')}`)
+    return createRefusal(
+      'BAD_REQUEST',
+      `the configuration names files that are not in the archive: ${missing.join(', ')}`,
+    )
   }
-  const own = withoutOwn(dependencies.configuration, configuration as Readonly<Record<string, PlainValue>>)
-  const { kept, warnings } = withoutWellKnownPassword(dependencies.configuration, own)
+  const own = omitLocalSettings(dependencies.configuration, configuration as Readonly<Record<string, PlainValue>>)
+  const { kept, warnings } = omitWellKnownPassword(dependencies.configuration, own)
   const made = fromPlain(kept, 'cluster.hocon')
-  if ('errors' in made) return refusal('BAD_REQUEST', made.errors.map(formatConfigError).join('\n'))
+  if ('errors' in made) return createRefusal('BAD_REQUEST', made.errors.map(formatConfigError).join('\n'))
   const texts = new Map([...placed].map(([path, content]) => [path, content.toString('utf8')]))
-  return { settings: made.value, placed, texts, warnings: warnings.map((warning) => ownText(warning, checked)) }
+  return { settings: made.value, placed, texts, warnings: warnings.map((warning) => omitNamespace(warning, checked)) }
 }
 
 interface ConfigurationForHere {
@@ -113,7 +119,7 @@ interface ConfigurationForHere {
 }
 
 /** On a hardened node a well-known password must not be restored, not even for loopback. The current one stays. */
-function withoutWellKnownPassword(
+function omitWellKnownPassword(
   { config }: ConfigManager,
   { kept, warnings }: ConfigurationForHere,
 ): ConfigurationForHere {
@@ -131,7 +137,10 @@ function isGroup(value: PlainValue | undefined): value is Readonly<Record<string
 }
 
 /** Removes settings that belong to the host, and settings that `--set` sets here. */
-function withoutOwn(live: ConfigManager, configuration: Readonly<Record<string, PlainValue>>): ConfigurationForHere {
+function omitLocalSettings(
+  live: ConfigManager,
+  configuration: Readonly<Record<string, PlainValue>>,
+): ConfigurationForHere {
   const ignored: string[] = []
   const walk = (value: PlainValue, path: readonly string[]): PlainValue | undefined => {
     const isOwn = path[0] === 'node' || (path[0] === 'log' && path[1] === 'dir')

@@ -2,14 +2,20 @@
 
 import { createHash } from 'node:crypto'
 import { nameOfRecord, type TableName, tableNames, type TableRecord, writeRow } from '../../backup/index.ts'
-import { type TableChange, maxConflictsReported, previewRecord, noteConflict, nothingCounted } from './import-tables.ts'
+import {
+  type TableChange,
+  maxConflictsReported,
+  previewRecord,
+  recordConflict,
+  createEmptyCounts,
+} from './import-tables.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import { ScanBudget } from '../records/record-scan.ts'
 
 /** Takes every record of an archive, and compares it with the current one. */
 export class ImportPreview {
   readonly #records: AccessRecords
-  readonly #changes = new Map<TableName, ReturnType<typeof nothingCounted>>()
+  readonly #changes = new Map<TableName, ReturnType<typeof createEmptyCounts>>()
   /** Digests of the contents of retained messages, by the digest of the topic. */
   readonly #retained = new Map<number, number>()
 
@@ -19,14 +25,14 @@ export class ImportPreview {
 
   take(table: TableName, record: TableRecord): void {
     if (record.kind === 'retained') {
-      this.#retained.set(digestOf(record.message.topic), digestOf(writeRow(table, record)))
-      this.#changeOf(table)
+      this.#retained.set(computeDigest(record.message.topic), computeDigest(writeRow(table, record)))
+      this.#ensureChange(table)
       return
     }
-    const change = this.#changeOf(table)
+    const change = this.#ensureChange(table)
     const fate = previewRecord(this.#records, table, record)
     change[fate]++
-    if (fate === 'updates') noteConflict(change, record)
+    if (fate === 'updates') recordConflict(change, record)
   }
 
   /** `retained`: the current retained messages. */
@@ -37,25 +43,25 @@ export class ImportPreview {
   }
 
   async #compareRetained(
-    change: ReturnType<typeof nothingCounted>,
+    change: ReturnType<typeof createEmptyCounts>,
     retained: Iterable<TableRecord> | AsyncIterable<TableRecord>,
   ): Promise<void> {
     const budget = new ScanBudget()
     for await (const record of retained) {
       if (budget.isExhausted()) await budget.pause()
-      const digest = this.#retained.get(digestOf(nameOfRecord(record)))
+      const digest = this.#retained.get(computeDigest(nameOfRecord(record)))
       if (digest === undefined) continue
-      const isSame = digest === digestOf(writeRow('retained-messages', record))
+      const isSame = digest === computeDigest(writeRow('retained-messages', record))
       change[isSame ? 'unchanged' : 'updates']++
-      if (!isSame && change.conflicts.length < maxConflictsReported) noteConflict(change, record)
+      if (!isSame && change.conflicts.length < maxConflictsReported) recordConflict(change, record)
     }
     change.inserts = this.#retained.size - change.updates - change.unchanged
   }
 
-  #changeOf(table: TableName): ReturnType<typeof nothingCounted> {
+  #ensureChange(table: TableName): ReturnType<typeof createEmptyCounts> {
     let change = this.#changes.get(table)
     if (change === undefined) {
-      change = nothingCounted(table)
+      change = createEmptyCounts(table)
       this.#changes.set(table, change)
     }
     return change
@@ -63,6 +69,6 @@ export class ImportPreview {
 }
 
 /** 48 bits of a digest: the probability of a collision among a million texts is below one percent. */
-export function digestOf(text: string): number {
+export function computeDigest(text: string): number {
   return createHash('sha1').update(text).digest().readUIntBE(0, 6)
 }

@@ -108,7 +108,7 @@ class CommitWriter {
 
   async add(change: StoredChange): Promise<void> {
     this.#changes.push(change)
-    if (change.change === 'put') this.#bytes += payloadBytes(change.record)
+    if (change.change === 'put') this.#bytes += countPayloadBytes(change.record)
     if (this.#changes.length >= maxChangesPerCommit || this.#bytes >= maxBytesPerCommit) await this.flush()
   }
 
@@ -120,6 +120,6 @@ class CommitWriter {
   }
 }
 
-function payloadBytes(record: StoredRecord): number {
+function countPayloadBytes(record: StoredRecord): number {
   return record.kind === 'queued' && typeof record.message === 'object' ? record.message.payload.length : 0
 }

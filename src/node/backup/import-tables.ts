@@ -11,7 +11,7 @@ import {
   type TableRecord,
   writeRow,
 } from '../../backup/index.ts'
-import { type ImportedMessages, ownerOf } from '../../core/index.ts'
+import { type ImportedMessages, computeTopicShard } from '../../core/index.ts'
 import type { RetainedRecord } from '../../records/index.ts'
 import type { RetainedToImport } from '../../shard/index.ts'
 import type { AccessRecords, NodeRecord } from '../records/access-records.ts'
@@ -51,7 +51,7 @@ export class PartFailure extends Error {}
 
 type Counted = { -readonly [Key in keyof TableChange]: TableChange[Key] } & { conflicts: string[] }
 
-export function nothingCounted(table: TableName): Counted {
+export function createEmptyCounts(table: TableName): Counted {
   return { table, inserts: 0, updates: 0, unchanged: 0, conflicts: [] }
 }
 
@@ -66,7 +66,7 @@ export function previewRecord(
   return writeRow(table, before) === writeRow(table, record) ? 'unchanged' : 'updates'
 }
 
-export function noteConflict(change: Counted, record: TableRecord): void {
+export function recordConflict(change: Counted, record: TableRecord): void {
   if (change.conflicts.length < maxConflictsReported) change.conflicts.push(nameOfRecord(record))
 }
 
@@ -91,7 +91,7 @@ export async function importTables(
       table === 'retained-messages' ? new RetainedImporter(dependencies) : new RecordImporter(dependencies, table)
     try {
       let number = 0
-      for await (const lines of linesOf(member.content(), { name: member.name, maxBytes: archive.maxLineBytes })) {
+      for await (const lines of linesOf(member.readContent(), { name: member.name, maxBytes: archive.maxLineBytes })) {
         for (const line of lines) {
           await importer.take(recordIn(table, line, { member: member.name, number: ++number }))
         }
@@ -117,7 +117,7 @@ class RecordImporter {
   constructor(dependencies: TableDependencies, table: TableName) {
     this.#dependencies = dependencies
     this.#table = table
-    this.change = nothingCounted(table)
+    this.change = createEmptyCounts(table)
   }
 
   async take(record: TableRecord): Promise<void> {
@@ -139,14 +139,14 @@ class RecordImporter {
     } catch (error) {
       throw new PartFailure(`the write failed: ${(error as Error).message}`)
     }
-    for (const record of put) if (record.kind === 'credential') shadowedCredentials.noteStored(record)
+    for (const record of put) if (record.kind === 'credential') shadowedCredentials.recordStored(record)
   }
 
   /** Counts the effect of a record. Returns whether the record must be written. */
   #count(record: NodeRecord): boolean {
     const effect = previewRecord(this.#dependencies.accessRecords, this.#table, record)
     this.change[effect]++
-    if (effect === 'updates') noteConflict(this.change, record)
+    if (effect === 'updates') recordConflict(this.change, record)
     return effect !== 'unchanged'
   }
 }
@@ -164,7 +164,7 @@ interface RetainedBatch {
  * for the disk.
  */
 class RetainedImporter {
-  readonly change = nothingCounted('retained-messages')
+  readonly change = createEmptyCounts('retained-messages')
   readonly #supervisor: TableDependencies['supervisor']
   readonly #batches: readonly RetainedBatch[]
   readonly #refused: string[] = []
@@ -182,10 +182,10 @@ class RetainedImporter {
 
   async take(record: TableRecord): Promise<void> {
     if (record.kind !== 'retained') return
-    const shard = ownerOf(record.message.topic, this.#supervisor.size)
+    const shard = computeTopicShard(record.message.topic, this.#supervisor.size)
     const batch = this.#batches[shard]
     const { payload, properties, ...message } = record.message
-    batch.messages.push({ ...message, payloadBytes: payload.length, properties: plainProperties(properties) })
+    batch.messages.push({ ...message, payloadBytes: payload.length, properties: copyProperties(properties) })
     batch.payloads.push(payload)
     batch.bytes += payload.length
     if (batch.messages.length >= maxMessagesPerWrite || batch.bytes >= maxBytesPerWrite) await this.#send(shard, batch)
@@ -241,7 +241,7 @@ class RetainedImporter {
 }
 
 /** Copies the correlation data, because sending a view to the shard would copy its whole buffer. */
-function plainProperties(properties: RetainedRecord['message']['properties']): RetainedToImport['properties'] {
+function copyProperties(properties: RetainedRecord['message']['properties']): RetainedToImport['properties'] {
   if (properties?.correlationData === undefined) return properties
   return { ...properties, correlationData: new Uint8Array(properties.correlationData) }
 }

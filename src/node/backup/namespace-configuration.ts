@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { mapActionNames, refusalOfFiles } from '../../actions/index.ts'
 import type { PlainValue } from '../../config/index.ts'
-import { scopedName, splitScopedName } from '../../core/index.ts'
+import { toScopedName, splitScopedName } from '../../core/index.ts'
 
 type Group = Readonly<Record<string, PlainValue>>
 
@@ -23,32 +23,36 @@ const sections: readonly string[] = ['rule_engine', 'connectors', 'actions', 'so
 const rulesType = 'rules'
 
 /** Returns what is written of the namespace, by its own names. `rootKeys`: sections; undefined: all. */
-export function configurationOfNamespace(written: PlainValue, namespace: string, rootKeys?: readonly string[]): Group {
-  const own = itemsIn(written).flatMap((item): Item[] => {
+export function selectNamespaceConfiguration(
+  written: PlainValue,
+  namespace: string,
+  rootKeys?: readonly string[],
+): Group {
+  const own = listItems(written).flatMap((item): Item[] => {
     const split = splitScopedName(item.name)
     if (split.namespace !== namespace || rootKeys?.includes(item.section) === false) return []
-    return [{ ...item, name: split.name, settings: withNames(item.settings, (name) => splitScopedName(name).name) }]
+    return [{ ...item, name: split.name, settings: mapNames(item.settings, (name) => splitScopedName(name).name) }]
   })
-  return configurationWith(own)
+  return createConfiguration(own)
 }
 
 /** Returns the configuration of an archive of the namespace with the names that it has in the broker. */
-export function scopedConfiguration(
+export function scopeConfiguration(
   own: Group,
   namespace: string,
 ): { readonly scoped: Group } | { readonly problem: string } {
-  const others = keysBeside(own)
+  const others = listOtherKeys(own)
   if (others.length > 0) return { problem: `a namespace has no settings ${others.slice(0, 10).join(', ')}` }
-  const items = itemsIn(own)
+  const items = listItems(own)
   const wrong = items.find(({ name }) => name.includes('@'))
   if (wrong !== undefined)
-    return { problem: `${keyOf(wrong)} has a name with @: names in an archive of a namespace do not end in it` }
+    return { problem: `${formatKey(wrong)} has a name with @: names in an archive of a namespace do not end in it` }
   return {
-    scoped: configurationWith(
+    scoped: createConfiguration(
       items.map((item) => ({
         ...item,
-        name: scopedName(namespace, item.name),
-        settings: withNames(item.settings, (name) => scopedName(namespace, name)),
+        name: toScopedName(namespace, item.name),
+        settings: mapNames(item.settings, (name) => toScopedName(namespace, name)),
       })),
     ),
   }
@@ -58,43 +62,48 @@ export function scopedConfiguration(
  * Returns why an administrator of the namespace must not restore this: it names files of the machine. What a global
  * administrator has created and is unchanged can stay in an archive.
  */
-export function refusalOfNamespaceFiles(own: Group, current: Group): string | undefined {
-  const known = new Map(itemsIn(current).map((item) => [keyOf(item), item.settings]))
-  for (const item of itemsIn(own)) {
-    const before = known.get(keyOf(item))
-    if (before !== undefined && isDeepStrictEqual(plainCopy(before), plainCopy(item.settings))) continue
+export function findNamespaceFileProblem(own: Group, current: Group): string | undefined {
+  const known = new Map(listItems(current).map((item) => [formatKey(item), item.settings]))
+  for (const item of listItems(own)) {
+    const before = known.get(formatKey(item))
+    if (before !== undefined && isDeepStrictEqual(copyPlain(before), copyPlain(item.settings))) continue
     const refusal = refusalOfFiles(item.type, item.settings)
-    if (refusal !== undefined) return `${keyOf(item)}: ${refusal}`
+    if (refusal !== undefined) return `${formatKey(item)}: ${refusal}`
   }
   return undefined
 }
 
 /** The key of the broker for a key in an archive of the namespace: `connectors.http.hook.url` is of `hook@plant`. */
-export function scopedKey(key: string, namespace: string): string {
+export function toScopedKey(key: string, namespace: string): string {
   const [section = '', type = '', name = '', ...rest] = key.split('.')
-  return [section, type, scopedName(namespace, name), ...rest].join('.')
+  return [section, type, toScopedName(namespace, name), ...rest].join('.')
 }
 
 /** Removes the namespace from the names in a key or a message. */
-export function withoutScope(text: string, namespace: string): string {
-  return text.replaceAll(scopedName(namespace, ''), '')
+export function removeScope(text: string, namespace: string): string {
+  return text.replaceAll(toScopedName(namespace, ''), '')
 }
 
 /** Keys whose values are names of actions and connectors. */
 const namesKey = /\.(actions|connector)$/
 
 /** Removes the namespace from the names in a change of a setting. */
-export function ownChange<Change extends { key: string; old: string | undefined; new: string | undefined }>(
+export function toOwnChange<Change extends { key: string; old: string | undefined; new: string | undefined }>(
   change: Change,
   namespace: string,
 ): Change {
-  const shown = (value: string | undefined): string | undefined =>
-    value !== undefined && namesKey.test(change.key) ? withoutScope(value, namespace) : value
-  return { ...change, key: withoutScope(change.key, namespace), old: shown(change.old), new: shown(change.new) }
+  const toOwnValue = (value: string | undefined): string | undefined =>
+    value !== undefined && namesKey.test(change.key) ? removeScope(value, namespace) : value
+  return {
+    ...change,
+    key: removeScope(change.key, namespace),
+    old: toOwnValue(change.old),
+    new: toOwnValue(change.new),
+  }
 }
 
 /** Keys of everything that a namespace does not have. */
-function keysBeside(own: Group): readonly string[] {
+function listOtherKeys(own: Group): readonly string[] {
   return Object.entries(own).flatMap(([section, types]) => {
     if (!sections.includes(section) || !isGroup(types)) return [section]
     return Object.entries(types).flatMap(([type, named]) => {
@@ -108,21 +117,21 @@ function keysBeside(own: Group): readonly string[] {
 }
 
 /** Items that a change has deleted are null, and left out. */
-function itemsIn(configuration: PlainValue): readonly Item[] {
-  return entriesOf(configuration)
+function listItems(configuration: PlainValue): readonly Item[] {
+  return listEntries(configuration)
     .filter(([section]) => sections.includes(section))
     .flatMap(([section, types]) =>
-      entriesOf(types)
+      listEntries(types)
         .filter(([type]) => section !== 'rule_engine' || type === rulesType)
         .flatMap(([type, named]) =>
-          entriesOf(named).flatMap(([name, settings]) =>
+          listEntries(named).flatMap(([name, settings]) =>
             isGroup(settings) ? [{ section, type, name, settings }] : [],
           ),
         ),
     )
 }
 
-function configurationWith(items: readonly Item[]): Group {
+function createConfiguration(items: readonly Item[]): Group {
   const whole = Object.create(null) as Record<string, Record<string, Record<string, PlainValue>>>
   for (const { section, type, name, settings } of items) {
     const types = (whole[section] ??= Object.create(null) as Record<string, Record<string, PlainValue>>)
@@ -132,7 +141,7 @@ function configurationWith(items: readonly Item[]): Group {
   return whole
 }
 
-function withNames(settings: Group, nameOf: (name: string) => string): Group {
+function mapNames(settings: Group, nameOf: (name: string) => string): Group {
   const { actions, connector } = settings
   return {
     ...settings,
@@ -144,13 +153,14 @@ function withNames(settings: Group, nameOf: (name: string) => string): Group {
 }
 
 /** Without differences in prototypes. */
-function plainCopy(settings: Group): unknown {
+function copyPlain(settings: Group): unknown {
   return JSON.parse(JSON.stringify(settings)) as unknown
 }
 
-const keyOf = ({ section, type, name }: Pick<Item, 'section' | 'type' | 'name'>): string => `${section}.${type}.${name}`
+const formatKey = ({ section, type, name }: Pick<Item, 'section' | 'type' | 'name'>): string =>
+  `${section}.${type}.${name}`
 
-function entriesOf(value: PlainValue): readonly [string, PlainValue][] {
+function listEntries(value: PlainValue): readonly [string, PlainValue][] {
   return isGroup(value) ? Object.entries(value) : []
 }
 

@@ -7,7 +7,7 @@ import { Writable } from 'node:stream'
 const pieceBytes = 262_144
 
 /** Returns the bytes from `start` to `end` (exclusive), or to the end of the file. */
-export async function* piecesOf(handle: FileHandle, start = 0, end = Infinity): AsyncGenerator<Buffer> {
+export async function* readPieces(handle: FileHandle, start = 0, end = Infinity): AsyncGenerator<Buffer> {
   for (let at = start; at < end;) {
     const { bytesRead, buffer } = await handle.read(
       Buffer.allocUnsafe(Math.min(pieceBytes, end - at)),
@@ -30,7 +30,7 @@ export async function writeAt(handle: FileHandle, piece: Buffer, position: numbe
 }
 
 /** Writes from the start, at most `maxBytes`. Fails beyond that. */
-export function writableOf(handle: FileHandle, maxBytes = Infinity): Writable {
+export function createWritable(handle: FileHandle, maxBytes = Infinity): Writable {
   let end = 0
   return new Writable({
     highWaterMark: pieceBytes,

@@ -24,14 +24,14 @@ export interface ConfigurationPreview {
 /** A sentence each. */
 export function previewChanges(preview: ConfigurationPreview): readonly string[] {
   return [
-    ...unopenedListeners(preview),
-    ...ofAuthentication(preview),
-    ...ofOwnAccount(preview),
-    ...ofNamespaces(preview),
+    ...describeUnopenedListeners(preview),
+    ...describeAuthentication(preview),
+    ...describeOwnAccount(preview),
+    ...describeNamespaces(preview),
   ]
 }
 
-function* unopenedListeners({ after, archiveProfile }: ConfigurationPreview): Generator<string> {
+function* describeUnopenedListeners({ after, archiveProfile }: ConfigurationPreview): Generator<string> {
   const { securityProfile, defaultListenerAddress } = after.node
   if (archiveProfile === securityProfile || defaultListenerAddress !== undefined) return
   const who = securityProfile === 'hardened' ? 'from this machine only' : 'from everywhere'
@@ -42,7 +42,12 @@ function* unopenedListeners({ after, archiveProfile }: ConfigurationPreview): Ge
   }
 }
 
-function* ofAuthentication({ before, after, archiveProfile, credentials }: ConfigurationPreview): Generator<string> {
+function* describeAuthentication({
+  before,
+  after,
+  archiveProfile,
+  credentials,
+}: ConfigurationPreview): Generator<string> {
   const isHardened = after.node.securityProfile === 'hardened'
   if (
     isHardened &&
@@ -57,7 +62,7 @@ function* ofAuthentication({ before, after, archiveProfile, credentials }: Confi
   if (isHardened && archiveProfile === 'legacy' && after.auth.allowAnonymous === undefined) {
     yield 'auth.allow_anonymous is not set: clients without a known name are accepted on loopback only'
   }
-  const [old, now] = [mannerOf(before), mannerOf(after)]
+  const [old, now] = [describeHashing(before), describeHashing(after)]
   if (old !== now) {
     const stored =
       credentials > 0 ? 'those in the archive and those that are stored keep' : 'those that are stored keep'
@@ -74,11 +79,11 @@ function isOn({ auth }: GodwitConfig, name: string): boolean {
   return true
 }
 
-function mannerOf({ auth }: GodwitConfig): string {
+function describeHashing({ auth }: GodwitConfig): string {
   return `${auth.passwordHash} with the salt as ${auth.saltPosition}`
 }
 
-function* ofOwnAccount({ before, after }: ConfigurationPreview): Generator<string> {
+function* describeOwnAccount({ before, after }: ConfigurationPreview): Generator<string> {
   const { username, password } = after.http
   if (after.node.securityProfile !== 'hardened' || password === undefined) return
   if (password === before.http.password && username === before.http.username) return
@@ -87,7 +92,7 @@ function* ofOwnAccount({ before, after }: ConfigurationPreview): Generator<strin
   }
 }
 
-function* ofNamespaces({ before, after }: ConfigurationPreview): Generator<string> {
+function* describeNamespaces({ before, after }: ConfigurationPreview): Generator<string> {
   if (before.namespaces === undefined && after.namespaces !== undefined) {
     yield 'namespaces.enable: namespaces are required only after the next start; until then clients connect without one'
   }

@@ -26,12 +26,12 @@ export function takeBrokerSnapshot({
   const moment: Partial<Record<TableName, BrokerSnapshot[TableName]>> = {}
   for (const table of tableNames) {
     const kind = kindOfTable[table]
-    moment[table] = kind === 'retained' ? untilChanged(first, retained) : [...accessRecords.all(kind)]
+    moment[table] = kind === 'retained' ? readUntilChanged(first, retained) : [...accessRecords.listAll(kind)]
   }
   return moment as BrokerSnapshot
 }
 
-async function* untilChanged(
+async function* readUntilChanged(
   first: Promise<IteratorResult<StoredRecord>>,
   retained: AsyncIterator<StoredRecord>,
 ): AsyncGenerator<TableRecord> {

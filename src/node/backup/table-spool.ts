@@ -7,7 +7,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { memberOfTable, type MemberToWrite, type TableName, type TableRecord, writeRow } from '../../backup/index.ts'
 import { ScanBudget } from '../records/record-scan.ts'
-import { piecesOf, writeAt } from './open-file.ts'
+import { readPieces, writeAt } from './open-file.ts'
 
 /** Written at once. */
 const pieceCharacters = 262_144
@@ -50,8 +50,8 @@ export class TableSpool {
     await this.#write(lines, hash)
     onCount(count)
     const bytes = this.#end - start
-    const content = (): AsyncIterable<Buffer> => piecesOf(this.#handle, start, start + bytes)
-    const member = { name: memberOfTable(table), bytes, content }
+    const readContent = (): AsyncIterable<Buffer> => readPieces(this.#handle, start, start + bytes)
+    const member = { name: memberOfTable(table), bytes, readContent }
     return { member, sha256: hash.digest('hex'), count }
   }
 

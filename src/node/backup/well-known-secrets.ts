@@ -4,7 +4,7 @@
 import type { TableRecord } from '../../backup/index.ts'
 import type { AccountRecord } from '../../records/index.ts'
 import { isSecret, PasswordHasher } from '../admins/password-hashing.ts'
-import { wellKnownPasswordsFor } from '../admins/well-known-passwords.ts'
+import { listWellKnownPasswords } from '../admins/well-known-passwords.ts'
 
 /** Each check of a password costs almost a tenth of a second; one of a secret costs nothing. */
 const maxAccountsTried = 20
@@ -18,7 +18,7 @@ export class WellKnownSecrets {
     if (record.kind === 'account' && this.#accounts.length < maxAccountsTried) this.#accounts.push(record)
     if (record.kind !== 'api-key' || this.#apiKeys.length >= maxKeysNamed) return
     const { id, secret } = record
-    if (wellKnownPasswordsFor(id).some((word) => isSecret(word, secret))) this.#apiKeys.push(id)
+    if (listWellKnownPasswords(id).some((word) => isSecret(word, secret))) this.#apiKeys.push(id)
   }
 
   /** Returns a sentence for each account and API key that cannot log in on a hardened node. */

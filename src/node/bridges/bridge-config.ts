@@ -20,7 +20,7 @@ import {
 } from '../../config/index.ts'
 import type { BridgeLink, BridgeAssignment, BridgeReport } from '../../shard/index.ts'
 import { problemOfDialFiles } from '../../transports/index.ts'
-import { mqttSourcesOf } from './mqtt-sources.ts'
+import { toMqttSources } from './mqtt-sources.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
 export interface BridgeConfigOptions {
@@ -30,7 +30,7 @@ export interface BridgeConfigOptions {
   /** Sends the bridges to the shards. Resolves when every shard has applied them. */
   sendToShards(plans: readonly BridgeAssignment[]): Promise<void>
   /** Queries the shards. Bridges of unavailable shards are omitted. */
-  reports(): Promise<readonly BridgeReport[]>
+  readReports(): Promise<readonly BridgeReport[]>
 }
 
 const cachePrefix = 'bridges.mqtt.cache.'
@@ -47,7 +47,7 @@ export class BridgeConfig implements ConfigConsumer {
     this.#plans = options.plans
   }
 
-  owns(key: string): boolean {
+  canApply(key: string): boolean {
     if (key.startsWith('bridges.aws.')) return true
     return key.startsWith('bridges.mqtt.') && (!key.startsWith(cachePrefix) || key === `${cachePrefix}disk_cache_size`)
   }
@@ -60,7 +60,7 @@ export class BridgeConfig implements ConfigConsumer {
     const known = new Map(this.#plans.map((plan) => [plan.name, plan]))
     const changed = plans.filter((plan) => !isDeepStrictEqual(known.get(plan.name), plan))
     for (const plan of changed) {
-      const problem = problemOfFiles(plan)
+      const problem = findFileProblem(plan)
       if (problem !== undefined) return { problem }
     }
     await this.#options.sendToShards(plans)
@@ -69,7 +69,7 @@ export class BridgeConfig implements ConfigConsumer {
   }
 
   /** Stores the bridges that a shard reported. */
-  note(shard: number, reports: readonly BridgeReport[]): void {
+  recordReports(shard: number, reports: readonly BridgeReport[]): void {
     this.#reports.set(shard, reports)
   }
 
@@ -96,9 +96,9 @@ export class BridgeConfig implements ConfigConsumer {
   }
 
   /** Current reports by name; bridges of a restarting shard are missing. */
-  async reports(): Promise<ReadonlyMap<string, BridgeReport>> {
+  async readReports(): Promise<ReadonlyMap<string, BridgeReport>> {
     if (this.#plans.length === 0) return new Map()
-    return new Map((await this.#options.reports()).map((report) => [report.name, report]))
+    return new Map((await this.#options.readReports()).map((report) => [report.name, report]))
   }
 }
 
@@ -108,7 +108,7 @@ export function planBridges(
   secret: Uint8Array,
 ): { readonly plans: readonly BridgeAssignment[] } | Problem {
   const { bridges, core } = config
-  const brokerId = brokerIdOf(secret)
+  const brokerId = deriveBrokerId(secret)
   const spoolMessages = spoolMessagesIn(bridges.mqtt.cache)
   const plans: BridgeAssignment[] = []
   const add = (
@@ -116,7 +116,7 @@ export function planBridges(
     bridge: MqttBridgeConfig,
     where: Pick<BridgeFacts, 'key' | 'isOfAws'>,
   ): Problem | undefined => {
-    const facts = { brokerId, link: linkOf(bridge, core.maxPacketBytes), spoolMessages, ...where }
+    const facts = { brokerId, link: toLink(bridge, core.maxPacketBytes), spoolMessages, ...where }
     const read = bridgeSettings(name, bridge, facts)
     if ('problem' in read) return read
     plans.push({ name, config: bridge, facts })
@@ -130,7 +130,7 @@ export function planBridges(
     const problem = add(name, bridge, { key: `bridges.${name}`, isOfAws: true })
     if (problem !== undefined) return problem
   }
-  const sources = mqttSourcesOf(config)
+  const sources = toMqttSources(config)
   if ('problem' in sources) return sources
   for (const [name, bridge] of sources.bridges) {
     const problem = add(sourceBridgeName(`mqtt:${name}`), bridge, { key: `sources.mqtt.${name}` })
@@ -142,7 +142,7 @@ export function planBridges(
 const brokerIdCharacters = 16
 
 /** Returns an ID that is derived from the secret: it does not reveal the secret, and changes only with it. */
-export function brokerIdOf(secret: Uint8Array): string {
+export function deriveBrokerId(secret: Uint8Array): string {
   return createHash('sha256').update('bridges').update(secret).digest('hex').slice(0, brokerIdCharacters)
 }
 
@@ -151,7 +151,7 @@ const maxDataStreams = 64
 /** Timeout of the handshake if the setting is 0. */
 const defaultHandshakeMs = 60_000
 
-function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
+function toLink(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
   const { tcp } = bridge
   const tls = tlsOfBridge(bridge)
   const hasStreams = bridge.multi_stream ?? bridge.quic_multi_stream
@@ -161,14 +161,14 @@ function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
     usesTls: tls.enable,
     noDelay: tcp.nodelay,
     keepAliveAfterMs: tcp.keepalive ? tcp.keepidle : undefined,
-    networkInterface: named(tcp.bind_interface),
+    networkInterface: toOptionalText(tcp.bind_interface),
     maxMessageBytes,
     tls: {
       verifyPeer: verifiesPeer(tls),
-      caFile: fileOf(tls.cacertfile),
-      certFile: fileOf(tls.certfile),
-      keyFile: fileOf(tls.keyfile),
-      keyPassword: named(tls.key_password),
+      caFile: resolveFile(tls.cacertfile),
+      certFile: resolveFile(tls.certfile),
+      keyFile: resolveFile(tls.keyfile),
+      keyPassword: toOptionalText(tls.key_password),
     },
     quic: {
       keepAliveMs: bridge.quic_keepalive,
@@ -179,11 +179,11 @@ function linkOf(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
 }
 
 /** Sample files contain "" for unused settings. */
-function named(text: string | undefined): string | undefined {
+function toOptionalText(text: string | undefined): string | undefined {
   return text === '' ? undefined : text
 }
 
-function fileOf(file: string | undefined): string | undefined {
+function resolveFile(file: string | undefined): string | undefined {
   return file === undefined || file === '' ? undefined : resolve(file)
 }
 
@@ -191,7 +191,7 @@ function fileOf(file: string | undefined): string | undefined {
  * Returns why the bridges of `config` that differ from `known` are invalid; undefined: valid. `texts`: files that do
  * not exist yet, by path.
  */
-export function problemOfBridges(
+export function findBridgeProblem(
   config: GodwitConfig,
   known: GodwitConfig,
   texts: ReadonlyMap<string, Buffer>,
@@ -201,7 +201,7 @@ export function problemOfBridges(
   const plans = new Map('plans' in before ? before.plans.map((plan) => [plan.name, plan]) : [])
   const read = (file: string): Buffer => texts.get(file) ?? readFileSync(file)
   for (const plan of planned.plans) {
-    const problem = isDeepStrictEqual(plans.get(plan.name), plan) ? undefined : problemOfFiles(plan, read)
+    const problem = isDeepStrictEqual(plans.get(plan.name), plan) ? undefined : findFileProblem(plan, read)
     if (problem !== undefined) return problem
   }
   return undefined
@@ -211,7 +211,7 @@ export function problemOfBridges(
 const placeholderSecret = new Uint8Array(32)
 
 /** Returns why the certificate files of an enabled bridge cannot be used. Not called at the start, when the files may not exist yet. */
-function problemOfFiles(
+function findFileProblem(
   { name, config, facts }: BridgeAssignment,
   read?: (file: string) => Buffer,
 ): string | undefined {

@@ -8,7 +8,7 @@ import type { Problem } from '../configuration/config-consumers.ts'
 const defaultPort = 1_883
 
 /** Returns a bridge for each source, by its name. A problem starts with the key of a setting. */
-export function mqttSourcesOf({
+export function toMqttSources({
   connectors,
   sources,
 }: GodwitConfig): { readonly bridges: ReadonlyMap<string, MqttBridgeConfig> } | Problem {

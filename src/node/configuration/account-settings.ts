@@ -16,7 +16,7 @@ const ofAccess =
 /**
  * A program must not manage accounts: neither these settings nor what creates accounts. Local files are not restricted.
  */
-export function refusalOfAccountChange(
+export function checkAccountChange(
   changes: () => readonly Pick<Difference, 'key'>[],
   { origin, author }: { readonly origin: TextOrigin; readonly author: ConfigAuthor },
 ): ConfigRefusal | undefined {
@@ -27,7 +27,7 @@ export function refusalOfAccountChange(
 }
 
 /** A text without an administrator password leaves the account unchanged. */
-export function withStoredAccount(document: ConfigDocument, written: ConfigObject): ConfigObject {
+export function keepStoredAccount(document: ConfigDocument, written: ConfigObject): ConfigObject {
   const path = ['http_server', 'password']
   const stored = valueAt(written, path)
   if (stored === undefined || valueAt(document.values, path) !== undefined) return nothingChanged

@@ -14,14 +14,14 @@ import {
   toPlain,
   type Warning,
 } from '../../config/index.ts'
-import { refusalOfAccountChange } from './account-settings.ts'
+import { checkAccountChange } from './account-settings.ts'
 import { applyEverywhere } from './config-consumers.ts'
 import type { ConfigState } from './config-history.ts'
 import { type ConfigLayers, nothingChanged, writeSettings } from './layers/config-layers.ts'
 import type { ConfigChange, ConfigOutcome } from './config-outcome.ts'
 import { type ConfigRefusal, refuseDisk, refuseErrors, refuseMasked, refuseProblem } from './config-refusals.ts'
 import type { ChangeRequest, CurrentConfiguration } from './current-configuration.ts'
-import { maskedKeys } from './layers/setting-paths.ts'
+import { listMaskedKeys } from './layers/setting-paths.ts'
 import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file.ts'
 
 /** Applies `layers` and writes them. `current` has them then, unless the change is refused. */
@@ -61,11 +61,11 @@ function checkChange(
   config: GodwitConfig,
   request: ChangeRequest,
 ): ConfigRefusal | undefined {
-  const masked = request.origin === 'api' ? maskedKeys(config) : []
+  const masked = request.origin === 'api' ? listMaskedKeys(config) : []
   if (masked.length > 0) return refuseMasked(masked)
-  const problem = options.problemOf(config)
+  const problem = options.findProblem(config)
   if (problem !== undefined) return refuseProblem(problem, config)
-  return refusalOfAccountChange(() => differences(wanted, config), request)
+  return checkAccountChange(() => differences(wanted, config), request)
 }
 
 async function stageFiles(
@@ -108,7 +108,7 @@ async function concludeChange(
   const { changed, needsRestart, withoutEffect } = applyResultOf(found, live)
   await rememberChange(current, request, isNew)
   logChange(current, request, { live: changed, needsRestart })
-  const allWarnings = [...warnings, ...current.options.warningsOf(config)]
+  const allWarnings = [...warnings, ...current.options.findWarnings(config)]
   return { isDone: true, changed, needsRestart, withoutEffect, pinned, warnings: allWarnings }
 }
 
@@ -154,7 +154,7 @@ export async function rememberChange(
     text: document?.text,
     changes: toPlain(changes),
     untilRestart: toPlain(untilRestart),
-    settings: history.settingsOf(wanted),
+    settings: history.toSettings(wanted),
   }
   // A change without effect removes no version from the history.
   if (!isNew && history.isNewest(state)) return

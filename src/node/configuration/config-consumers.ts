@@ -9,7 +9,7 @@ export interface Problem {
 
 export interface ConfigConsumer {
   /** Returns whether this consumer applies the setting. */
-  owns(key: string): boolean
+  canApply(key: string): boolean
   /** Files named by settings may have changed as well: then it is always called. */
   readonly isAlwaysApplied?: boolean
   /** Applies `config`; or changes nothing and returns why. */
@@ -25,7 +25,7 @@ export async function applyEverywhere(
   keys: readonly string[],
   { before, after }: { readonly before: GodwitConfig; readonly after: GodwitConfig },
 ): Promise<Problem | undefined> {
-  const concerned = owners.filter((owner) => owner.isAlwaysApplied === true || keys.some((key) => owner.owns(key)))
+  const concerned = owners.filter((owner) => owner.isAlwaysApplied === true || keys.some((key) => owner.canApply(key)))
   const begun: ConfigConsumer[] = []
   let problem: Problem | undefined
   let isDone = false

@@ -87,11 +87,11 @@ export class ConfigHistory {
 
   /** Returns whether it is the state of the newest version. */
   isNewest(state: ConfigState): boolean {
-    return this.newest !== undefined && JSON.stringify(stateOf(this.newest)) === JSON.stringify(stateOf(state))
+    return this.newest !== undefined && JSON.stringify(orderState(this.newest)) === JSON.stringify(orderState(state))
   }
 
   /** Values that differ from defaults. */
-  settingsOf(config: GodwitConfig): ConfigVersion['settings'] {
+  toSettings(config: GodwitConfig): ConfigVersion['settings'] {
     const settings: Record<string, { text: string } | { digest: string }> = Object.create(null) as never
     for (const [key, setting] of config.settingTexts) {
       if (setting.isDefault) continue
@@ -103,17 +103,17 @@ export class ConfigHistory {
   /** Rejects with the system's error. */
   async add(version: Omit<ConfigVersion, 'number' | 'changed'>): Promise<ConfigVersion> {
     const newest = this.newest
-    const changed = newest === undefined ? [] : versionDifferences(newest, version).map(({ key }) => key)
+    const changed = newest === undefined ? [] : compareVersions(newest, version).map(({ key }) => key)
     const added = { ...version, changed, number: (newest?.number ?? 0) + 1 }
-    const staged = await stageFile(this.#fileOf(added.number), JSON.stringify(added), { keepsOld: false })
+    const staged = await stageFile(this.#resolveFile(added.number), JSON.stringify(added), { keepsOld: false })
     await staged.commit()
     const all = [...this.#versions, added]
-    for (const old of all.slice(0, -maxConfigurations)) await rm(this.#fileOf(old.number), { force: true })
+    for (const old of all.slice(0, -maxConfigurations)) await rm(this.#resolveFile(old.number), { force: true })
     this.#versions = all.slice(-maxConfigurations)
     return added
   }
 
-  #fileOf(number: number): string {
+  #resolveFile(number: number): string {
     return join(this.#folder, `${String(number).padStart(8, '0')}.json`)
   }
 
@@ -125,7 +125,7 @@ export class ConfigHistory {
 }
 
 /** With a fixed order of keys. */
-function stateOf({ text, changes, untilRestart, settings }: ConfigState): ConfigState {
+function orderState({ text, changes, untilRestart, settings }: ConfigState): ConfigState {
   return { text, changes, untilRestart, settings }
 }
 
@@ -150,7 +150,7 @@ export function parseVersion(text: string): ConfigVersion | undefined {
 }
 
 /** Returns the settings in which two versions differ, secrets masked. */
-export function versionDifferences(
+export function compareVersions(
   before: Pick<ConfigVersion, 'settings'>,
   after: Pick<ConfigVersion, 'settings'>,
 ): readonly VersionDifference[] {
@@ -161,15 +161,15 @@ export function versionDifferences(
   const found: VersionDifference[] = []
   for (const key of keys) {
     const [old, now] = [before.settings[key], after.settings[key]]
-    if (!isSame(old, now)) found.push({ key, old: shown(old), new: shown(now) })
+    if (!isSame(old, now)) found.push({ key, old: formatSetting(old), new: formatSetting(now) })
   }
   return found
 }
 
 /** Returns the settings of a version as in a configuration file, secrets masked. */
-export function textOfVersion({ settings }: Pick<ConfigVersion, 'settings'>): string {
+export function formatVersion({ settings }: Pick<ConfigVersion, 'settings'>): string {
   return Object.entries(settings)
-    .map(([key, setting]) => `${key} = ${shown(setting)}\n`)
+    .map(([key, setting]) => `${key} = ${formatSetting(setting)}\n`)
     .join('')
 }
 
@@ -181,5 +181,5 @@ function isSame(old: Noted, now: Noted): boolean {
   return 'text' in now && old.text === now.text
 }
 
-const shown = (setting: Noted): string | undefined =>
+const formatSetting = (setting: Noted): string | undefined =>
   setting === undefined ? undefined : 'digest' in setting ? `"${mask}"` : maskUrlSecrets(setting.text)

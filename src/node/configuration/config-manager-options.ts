@@ -17,10 +17,10 @@ export interface ConfigManagerOptions {
   readonly history: ConfigHistory
   readonly consumers: readonly ConfigConsumer[]
   /** Returns why a configuration cannot be applied, beyond the checks of the module config. */
-  problemOf(config: GodwitConfig): Problem | undefined
+  findProblem(config: GodwitConfig): Problem | undefined
   /** Returns warnings of a configuration, beyond those of the module config. */
-  warningsOf(config: GodwitConfig): readonly Warning[]
+  findWarnings(config: GodwitConfig): readonly Warning[]
   /** Returns the key of a changed setting for which the whole change waits for a restart. */
-  settingThatNeedsRestart(config: GodwitConfig, running: GodwitConfig): string | undefined
+  findRestartSetting(config: GodwitConfig, running: GodwitConfig): string | undefined
   readonly log: Logger
 }

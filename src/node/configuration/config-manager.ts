@@ -26,17 +26,17 @@ import {
   nothingChanged,
   readDocument,
   requestName,
-  settingsOf,
-  writtenAt,
+  parsePlainSettings,
+  findWritten,
 } from './layers/config-layers.ts'
 import type { ConfigConsumer } from './config-consumers.ts'
 import { type ChangeRequest, CurrentConfiguration } from './current-configuration.ts'
-import { layersOver } from './layers/layers-over.ts'
-import { overruledSettings } from './layers/overruled-settings.ts'
+import { mergeLayers } from './layers/layers-over.ts'
+import { findOverruledSettings } from './layers/overruled-settings.ts'
 import { previewAsOutcome, previewLayers, previewSettings } from './preview-change.ts'
-import { layersOfText, readSentText } from './sent-text.ts'
-import { isPinned, maskedPaths, pinnedPaths, settingsIn } from './layers/setting-paths.ts'
-import { layersWithout, pathsOfKeys, type UnsetOptions } from './unset-settings.ts'
+import { toLayers, readSentText } from './sent-text.ts'
+import { isPinned, listMaskedPaths, listPinnedPaths, listSettings } from './layers/setting-paths.ts'
+import { removeFromLayers, parseKeys, type UnsetOptions } from './unset-settings.ts'
 
 export type { ConfigAuthor } from './config-history.ts'
 export type { ConfigManagerOptions } from './config-manager-options.ts'
@@ -69,20 +69,20 @@ export class ConfigManager {
   }
 
   /** Adds the configuration of the start to the history if it differs from the newest version. */
-  async noteStart(): Promise<void> {
+  async recordStart(): Promise<void> {
     const { history } = this.#options
-    const settings = history.settingsOf(this.config)
+    const settings = history.toSettings(this.config)
     if (history.newest !== undefined && JSON.stringify(history.newest.settings) === JSON.stringify(settings)) return
     await rememberChange(this.#current, { name: 'start', author: { name: '', by: 'start', address: '' } }, true)
   }
 
   /** Replaces the whole configuration by `text`. Earlier changes of the API are dropped. */
   replaceText(text: string, author: ConfigAuthor): Promise<ConfigOutcome> {
-    return this.#inTurn(async () => {
+    return this.#runInTurn(async () => {
       const request: ChangeRequest = { name: 'config_update', author, origin: 'api', writesFile: true }
       // An accepted text becomes the file, so that its positions are those of the file. A refused one is only in the request.
       const { file } = this.#options.dependencies
-      const layers = layersOfText(this.#current, text, { merges: false, name: file })
+      const layers = toLayers(this.#current, text, { merges: false, name: file })
       const outcome = 'isDone' in layers ? layers : await this.#carryOut(layers, request)
       if (outcome.isDone || outcome.why === 'not-written') return outcome
       return { ...outcome, message: outcome.message.replaceAll(`${file}:`, `${requestName}:`) }
@@ -102,7 +102,7 @@ export class ConfigManager {
 
   /** Returns what `text` would change, without changing anything. */
   previewText(text: string, merges = false): readonly Difference[] | ConfigRefusal {
-    const layers = layersOfText(this.#current, text, { merges })
+    const layers = toLayers(this.#current, text, { merges })
     return 'isDone' in layers ? layers : previewLayers(this.#current, layers)
   }
 
@@ -111,45 +111,45 @@ export class ConfigManager {
     wanted: ConfigObject | ((config: GodwitConfig) => ConfigObject | ConfigRefusal),
     { author, persists, name }: { readonly author: ConfigAuthor; readonly persists: boolean; readonly name: string },
   ): Promise<ConfigOutcome> {
-    return this.#inTurn(async () => {
+    return this.#runInTurn(async () => {
       const current = this.#current
       const settings = typeof wanted === 'function' ? wanted(this.config) : wanted
       if ('isDone' in settings) return settings
       const request: ChangeRequest = { name, author, origin: 'api', writesFile: false }
-      const over = (part: ConfigObject): ConfigLayers => ({
+      const mergeUntilRestart = (part: ConfigObject): ConfigLayers => ({
         ...current.layers,
         untilRestart: mergeObjects(current.layers.untilRestart, part),
       })
-      const sent = withoutValues(settings, maskedPaths(settings, this.config))
-      const tried = current.load(over(sent), request)
+      const sent = withoutValues(settings, listMaskedPaths(settings, this.config))
+      const tried = current.load(mergeUntilRestart(sent), request)
       if ('errors' in tried) return refuseErrors('invalid', tried.errors)
       // The caller expects the setting to be applied. Only the change that requires a restart may be deferred.
-      const waitsFor = current.settingThatNeedsRestart(tried.config)
-      if (waitsFor !== undefined && (!persists || current.settingThatNeedsRestart(this.config) !== undefined)) {
+      const waitsFor = current.findRestartSetting(tried.config)
+      if (waitsFor !== undefined && (!persists || current.findRestartSetting(this.config) !== undefined)) {
         return refuseUntilRestart(waitsFor)
       }
-      const pinned = current.findPinned(sent, over(sent), request)
+      const pinned = current.findPinned(sent, mergeUntilRestart(sent), request)
       if (pinned.length > 0) return refusePinned(pinned)
-      const news = current.findNew(sent, over(sent), request)
-      if (!persists) return this.#carryOut(over(news), request)
+      const news = current.findNew(sent, mergeUntilRestart(sent), request)
+      if (!persists) return this.#carryOut(mergeUntilRestart(news), request)
       const { document, changes } = current.layers
-      const newPaths = settingsIn(news, this.config).map(({ path }) => path)
+      const newPaths = listSettings(news, this.config).map(({ path }) => path)
       const untilRestart = withoutValues(current.layers.untilRestart, newPaths)
       return this.#carryOut({ document, changes: mergeObjects(changes, news), untilRestart }, request)
     })
   }
 
-  /** Drops stored changes of the settings of `keys`: see `layersWithout`. `isDryRun`: only returns the changes. */
+  /** Drops stored changes of the settings of `keys`: see `removeFromLayers`. `isDryRun`: only returns the changes. */
   unset(keys: readonly string[], { author, isDryRun }: UnsetOptions): Promise<ConfigOutcome> {
-    return this.#inTurn(async () => {
+    return this.#runInTurn(async () => {
       const current = this.#current
       const request: ChangeRequest = { name: 'config_unset', author, origin: 'api', writesFile: false }
-      const paths = pathsOfKeys(keys)
+      const paths = parseKeys(keys)
       if ('isDone' in paths) return paths
       const pinned = paths.filter((path) => this.isPinned(path))
       if (pinned.length > 0) return refusePinned(pinned.map((path) => path.join('.')))
       const load = (layers: ConfigLayers): LoadedConfig => current.load(layers, request)
-      const unset = layersWithout(current.layers, paths, { config: this.config, load })
+      const unset = removeFromLayers(current.layers, paths, { config: this.config, load })
       if ('isDone' in unset) return unset
       const outcome = isDryRun
         ? previewAsOutcome(current, previewLayers(current, unset.layers))
@@ -164,7 +164,7 @@ export class ConfigManager {
     value: ConfigObject | undefined,
     { author, name }: { readonly author: ConfigAuthor; readonly name: string },
   ): Promise<ConfigOutcome> {
-    return this.#inTurn(async () => {
+    return this.#runInTurn(async () => {
       const { document, changes, untilRestart } = this.#current.layers
       if (this.isPinned(path)) return refusePinned([path.join('.')])
       const isInFile = valueAt(document?.values, path) !== undefined
@@ -183,18 +183,18 @@ export class ConfigManager {
   get written(): { readonly values: ConfigObject; readonly folder: string } {
     const current = this.#current
     const loaded = current.load({ ...current.layers, untilRestart: nothingChanged }, { origin: 'file' })
-    const values = 'written' in loaded ? loaded.written : current.writtenSettings()
+    const values = 'written' in loaded ? loaded.written : current.mergeWrittenSettings()
     return { values, folder: dirname(current.layers.document?.file ?? this.#options.dependencies.file) }
   }
 
   /** Returns what `written` has at a path. */
-  writtenAt(path: readonly string[]): ConfigValue | undefined {
-    return writtenAt(this.#current.layers, this.#options.dependencies.overrides, path)
+  findWritten(path: readonly string[]): ConfigValue | undefined {
+    return findWritten(this.#current.layers, this.#options.dependencies.overrides, path)
   }
 
   /** Returns whether `--set` has a setting of that path. */
   isPinned(path: readonly string[]): boolean {
-    return isPinned(path, pinnedPaths(this.#options.dependencies.overrides))
+    return isPinned(path, listPinnedPaths(this.#options.dependencies.overrides))
   }
 
   /** Returns the effect of a change of these settings, without changing anything: see the function of the same name. */
@@ -207,7 +207,7 @@ export class ConfigManager {
 
   /** Reads the file again. */
   reload(author: ConfigAuthor): Promise<ConfigOutcome> {
-    return this.#inTurn(async () => {
+    return this.#runInTurn(async () => {
       const current = this.#current
       const { dependencies, paths } = this.#options
       const request: ChangeRequest = { name: 'reload', author, origin: 'file', writesFile: false }
@@ -218,18 +218,18 @@ export class ConfigManager {
       const read = readDocument(dependencies, { text: source.text, file, origin: 'file', paths })
       if ('errors' in read) return refuseErrors('not-hocon', read.errors)
       const { document } = read
-      const { layers, warnings: gone } = layersOver(document, current.layers, dependencies.overrides)
+      const { layers, warnings: gone } = mergeLayers(document, current.layers, dependencies.overrides)
       const outcome = await this.#carryOut(layers, request)
       if (!outcome.isDone) return outcome
-      const overruled = overruledSettings(dependencies, layers, this.config)
+      const overruled = findOverruledSettings(dependencies, layers, this.config)
       const warnings = [...outcome.warnings, ...gone, ...overruled]
       return { ...outcome, pinned: current.findPinned(document.values, layers, request), warnings }
     })
   }
 
   /** Restores a version of the history. */
-  rollback(number: number, author: ConfigAuthor): Promise<ConfigOutcome> {
-    return this.#inTurn(async () => {
+  rollBack(number: number, author: ConfigAuthor): Promise<ConfigOutcome> {
+    return this.#runInTurn(async () => {
       const version = this.#options.history.find(number)
       if (version === undefined) {
         return { isDone: false, why: 'unknown-version', message: `configuration ${number} is not in the history` }
@@ -239,9 +239,9 @@ export class ConfigManager {
       const read = readDocument(dependencies, { text: version.text ?? '', file, origin: 'history', paths })
       if ('errors' in read) return refuseErrors('invalid', read.errors)
       const request: ChangeRequest = { name: `rollback to ${number}`, author, origin: 'history', writesFile: true }
-      const changes = settingsOf(version.changes)
+      const changes = parsePlainSettings(version.changes)
       return this.#carryOut(
-        { document: read.document, changes, untilRestart: settingsOf(version.untilRestart) },
+        { document: read.document, changes, untilRestart: parsePlainSettings(version.untilRestart) },
         request,
       )
     })
@@ -252,7 +252,7 @@ export class ConfigManager {
   }
 
   /** Runs changes one after the other, so that each starts from the result of the previous one. */
-  #inTurn(work: () => Promise<ConfigOutcome>): Promise<ConfigOutcome> {
+  #runInTurn(work: () => Promise<ConfigOutcome>): Promise<ConfigOutcome> {
     const done = this.#last.then(work)
     this.#last = done.catch(() => {
       // The caller gets the error, and the next change runs anyway.

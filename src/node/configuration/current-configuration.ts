@@ -16,8 +16,8 @@ import type { ConfigAuthor } from './config-history.ts'
 import { type ConfigLayers, loadLayers, nothingChanged, type TextOrigin } from './layers/config-layers.ts'
 import type { ConfigConsumer } from './config-consumers.ts'
 import type { ConfigManagerOptions } from './config-manager-options.ts'
-import { localErrors } from './layers/local-settings.ts'
-import { isPinned, pinnedPaths, settingsIn } from './layers/setting-paths.ts'
+import { findLocalErrors } from './layers/local-settings.ts'
+import { isPinned, listPinnedPaths, listSettings } from './layers/setting-paths.ts'
 
 /** A change of the configuration, without its content. */
 export interface ChangeRequest {
@@ -79,18 +79,18 @@ export class CurrentConfiguration {
     const { dependencies, paths } = this.options
     const loaded = loadLayers(dependencies, layers, { origin, paths, ignoresOverrides })
     if (origin === 'file' || ignoresOverrides || 'errors' in loaded) return loaded
-    const errors = localErrors(loaded.config, this.wanted)
+    const errors = findLocalErrors(loaded.config, this.wanted)
     return errors.length === 0 ? loaded : { errors }
   }
 
   /** Returns all written settings, except those of `--set`. */
-  writtenSettings(): ConfigObject {
+  mergeWrittenSettings(): ConfigObject {
     const { document, changes, untilRestart } = this.layers
     return mergeObjects(mergeObjects(document?.values ?? nothingChanged, changes), untilRestart)
   }
 
   isLive({ key, appliesOn, hasEffect }: Pick<Difference, 'key' | 'appliesOn' | 'hasEffect'>): boolean {
-    return appliesOn !== 'at-restart' && hasEffect && this.#consumers.some((owner) => owner.owns(key))
+    return appliesOn !== 'at-restart' && hasEffect && this.#consumers.some((owner) => owner.canApply(key))
   }
 
   /** Divides the differences of `config` by when they apply. `waits`: the whole change waits for the next start. */
@@ -98,22 +98,22 @@ export class CurrentConfiguration {
     config: GodwitConfig,
     found: readonly Difference[],
   ): { readonly waits: boolean; readonly live: readonly Difference[]; readonly needsRestart: readonly Difference[] } {
-    if (this.settingThatNeedsRestart(config) !== undefined) return { waits: true, live: [], needsRestart: found }
+    if (this.findRestartSetting(config) !== undefined) return { waits: true, live: [], needsRestart: found }
     const [live, needsRestart] = [true, false].map((isLive) => found.filter((one) => this.isLive(one) === isLive))
     return { waits: false, live: live ?? [], needsRestart: needsRestart ?? [] }
   }
 
-  settingThatNeedsRestart(config: GodwitConfig): string | undefined {
-    return this.options.settingThatNeedsRestart(config, this.running)
+  findRestartSetting(config: GodwitConfig): string | undefined {
+    return this.options.findRestartSetting(config, this.running)
   }
 
   /** Returns keys of `written` that `--set` overrides with another value. */
   findPinned(written: ConfigObject, layers: ConfigLayers, request: Pick<ChangeRequest, 'origin'>): readonly string[] {
-    const pinned = pinnedPaths(this.options.dependencies.overrides)
+    const pinned = listPinnedPaths(this.options.dependencies.overrides)
     if (pinned.length === 0 || written.entries.size === 0) return []
     const [free, complete] = [this.load(layers, request, true), this.load(layers, request)]
     if ('errors' in complete) return []
-    return settingsIn(written, complete.config).flatMap(({ path }) => {
+    return listSettings(written, complete.config).flatMap(({ path }) => {
       const key = path.join('.')
       if (!isPinned(path, pinned)) return []
       // If the configuration is invalid without `--set`, a comparison is impossible.
@@ -126,7 +126,7 @@ export class CurrentConfiguration {
   findNew(sent: ConfigObject, layers: ConfigLayers, request: Pick<ChangeRequest, 'origin'>): ConfigObject {
     const tried = this.load(layers, request)
     const after = 'config' in tried ? tried.config : this.wanted
-    const news = settingsIn(sent, after).filter(({ path }) => {
+    const news = listSettings(sent, after).filter(({ path }) => {
       const key = path.join('.')
       const [old, now] = [this.wanted.settingTexts.get(key), after.settingTexts.get(key)]
       const isSame = old !== undefined && old.text === now?.text

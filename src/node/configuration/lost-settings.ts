@@ -9,8 +9,8 @@ import { parseVersion, type ConfigVersion } from './config-history.ts'
 
 /** Returns the newest version that can be read; undefined: there is none. */
 export function readNewestVersion(directory: string): ConfigVersion | undefined {
-  for (const name of namesIn(join(directory, historyFolder))) {
-    const text = textIn(join(directory, historyFolder, name))
+  for (const name of listNames(join(directory, historyFolder))) {
+    const text = readText(join(directory, historyFolder, name))
     const version = text === undefined ? undefined : parseVersion(text)
     if (version !== undefined) return version
   }
@@ -18,7 +18,7 @@ export function readNewestVersion(directory: string): ConfigVersion | undefined 
 }
 
 /** Newest first. */
-function namesIn(folder: string): string[] {
+function listNames(folder: string): string[] {
   try {
     return readdirSync(folder)
       .filter((name) => versionFile.test(name))
@@ -30,7 +30,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-function textIn(path: string): string | undefined {
+function readText(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch {
@@ -79,7 +79,7 @@ interface LoadedFile {
 }
 
 /** Returns why the configuration file must not be used as it is; undefined: it may. */
-export function problemOfLostFile(
+export function findLostFileProblem(
   { isNamed, own, file }: LoadedFile,
   newest: ConfigVersion | undefined,
 ): string | undefined {

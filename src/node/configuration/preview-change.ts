@@ -5,7 +5,7 @@ import { type ConfigLayers, loadLayers } from './layers/config-layers.ts'
 import type { ConfigOutcome, PreviewedChange } from './config-outcome.ts'
 import { type ConfigRefusal, refuseErrors, refuseProblem } from './config-refusals.ts'
 import type { CurrentConfiguration } from './current-configuration.ts'
-import { localErrors } from './layers/local-settings.ts'
+import { findLocalErrors } from './layers/local-settings.ts'
 
 /** Returns the differences between the current configuration and that of `layers`, which come over the API. */
 export function previewLayers(
@@ -14,7 +14,7 @@ export function previewLayers(
 ): readonly Difference[] | ConfigRefusal {
   const loaded = current.load(layers, { origin: 'api' })
   if ('errors' in loaded) return refuseErrors('invalid', loaded.errors)
-  const problem = current.options.problemOf(loaded.config)
+  const problem = current.options.findProblem(loaded.config)
   return problem === undefined ? differences(current.wanted, loaded.config) : refuseProblem(problem, loaded.config)
 }
 
@@ -44,10 +44,10 @@ export function previewSettings(
   const loaded = loadLayers(options.dependencies, layers, { origin: 'api', ...files })
   if ('errors' in loaded) return refuseErrors('invalid', loaded.errors)
   const { config } = loaded
-  const local = localErrors(config, wanted)
+  const local = findLocalErrors(config, wanted)
   if (local.length > 0) return refuseErrors('invalid', local)
   // `problemOf` reads files as well.
-  const problem = passesOverFiles ? undefined : options.problemOf(config)
+  const problem = passesOverFiles ? undefined : options.findProblem(config)
   if (problem !== undefined) return refuseProblem(problem, config)
   const { live, needsRestart } = current.divideByEffect(config, differences(wanted, config))
   return { isDone: true, config, live, needsRestart }

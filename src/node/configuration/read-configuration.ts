@@ -10,7 +10,7 @@ import {
   type GodwitConfig,
   type Warning,
 } from '../../config/index.ts'
-import { defaultDataDirectory, type Installation } from '../data-dir/data-directory.ts'
+import { resolveDefaultDataDirectory, type Installation } from '../data-dir/data-directory.ts'
 import { AllowedPaths } from './layers/allowed-paths.ts'
 import { readConfigFile } from './layers/config-files.ts'
 import {
@@ -20,11 +20,11 @@ import {
   loadLayers,
   nothingChanged,
   readDocument,
-  settingsOf,
+  parsePlainSettings,
 } from './layers/config-layers.ts'
-import { findLostChanges, problemOfLostFile, readNewestVersion } from './lost-settings.ts'
-import { layersOver } from './layers/layers-over.ts'
-import { overruledSettings } from './layers/overruled-settings.ts'
+import { findLostChanges, findLostFileProblem, readNewestVersion } from './lost-settings.ts'
+import { mergeLayers } from './layers/layers-over.ts'
+import { findOverruledSettings } from './layers/overruled-settings.ts'
 import { dataEntries } from '../data-dir/data-entries.ts'
 
 export interface ConfigurationRequest {
@@ -64,17 +64,17 @@ const ownFileName = dataEntries.configuration
 
 /** Reads all layers. Returns only errors, if there are any. */
 export function readConfiguration(request: ConfigurationRequest): ConfigurationReading {
-  const shipped = request.file ?? systemFile(request.installation) ?? shippedFile(request.installation)
-  const first = hasOwnFile(request) ? { document: undefined } : readFileIf(shipped, request, noPaths())
+  const shipped = request.file ?? findSystemFile(request.installation) ?? findShippedFile(request.installation)
+  const first = hasOwnFile(request) ? { document: undefined } : readFileIf(shipped, request, createEmptyPaths())
   if (!('document' in first)) return first
-  const found = dataDirectoryOf(request, first.document)
+  const found = resolveDataDirectory(request, first.document)
   if ('errors' in found) return found
   const { directory } = found
   const own = join(directory, ownFileName)
   const file = request.file !== undefined || !existsSync(own) ? shipped : own
   const paths = new AllowedPaths(directory)
   const newest = readNewestVersion(directory)
-  const lostFile = problemOfLostFile({ isNamed: request.file !== undefined, own, file }, newest)
+  const lostFile = findLostFileProblem({ isNamed: request.file !== undefined, own, file }, newest)
   if (lostFile !== undefined) return { problem: lostFile }
   const second = readFileIf(file, request, paths)
   if (!('document' in second)) return second
@@ -91,13 +91,13 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
   const changes =
     lost === undefined && existsSync(changesFile) ? readFileIf(changesFile, request, paths) : { document: undefined }
   if (!('document' in changes)) return changes
-  const restored = lost === undefined ? undefined : settingsOf(lost.restored)
+  const restored = lost === undefined ? undefined : parsePlainSettings(lost.restored)
   const stored = { changes: restored ?? changes.document?.values ?? nothingChanged, untilRestart: nothingChanged }
-  const { layers, warnings: gone } = layersOver(second.document, stored, request.overrides)
+  const { layers, warnings: gone } = mergeLayers(second.document, stored, request.overrides)
   const loaded = loadLayers(dependencies, layers, { origin: 'file', paths })
   if ('errors' in loaded) return loaded
   const { config } = loaded
-  const overruled = overruledSettings(dependencies, layers, config)
+  const overruled = findOverruledSettings(dependencies, layers, config)
   const warnings = [...loaded.warnings, ...gone, ...overruled, ...warnOfNewer(shipped, file)]
   const dataDir = request.dataDirectory ?? config.node.dataDir
   const read = { warnings, file, dependencies, layers, paths, restoredSettings: lost?.text }
@@ -105,7 +105,7 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
 }
 
 /** Before the data directory is known. */
-function noPaths(): AllowedPaths {
+function createEmptyPaths(): AllowedPaths {
   return new AllowedPaths('/')
 }
 
@@ -124,7 +124,7 @@ function readFileIf(file: string | undefined, { environment }: ConfigurationRequ
 }
 
 /** Returns the data directory, whose files are part of the configuration. */
-function dataDirectoryOf(
+function resolveDataDirectory(
   request: ConfigurationRequest,
   document: ConfigDocument | undefined,
 ): { readonly directory: string } | { readonly errors: readonly ConfigError[] } {
@@ -133,11 +133,11 @@ function dataDirectoryOf(
   const loaded = loadLayers(
     { file: ownFileName, changesFile: '', overrides, environment: {} },
     { document, changes: nothingChanged, untilRestart: nothingChanged },
-    { origin: 'file', paths: noPaths() },
+    { origin: 'file', paths: createEmptyPaths() },
   )
   if ('errors' in loaded) return loaded
   const account = { userId: process.getuid?.(), homeDirectory: homedir() }
-  return { directory: resolve(loaded.config.node.dataDir ?? defaultDataDirectory(installation, account)) }
+  return { directory: resolve(loaded.config.node.dataDir ?? resolveDefaultDataDirectory(installation, account)) }
 }
 
 /** The data directory is known and has the file that counts, so the one of the machine need not be readable. */
@@ -146,7 +146,7 @@ function hasOwnFile({ file, dataDirectory }: ConfigurationRequest): boolean {
 }
 
 /** Path of the configuration of the system. Upgrades replace files of the package, but not this file. */
-function systemFile({ systemConfig }: Installation): string | undefined {
+function findSystemFile({ systemConfig }: Installation): string | undefined {
   return systemConfig !== undefined && isThere(systemConfig) ? systemConfig : undefined
 }
 
@@ -161,7 +161,7 @@ function isThere(path: string): boolean {
 }
 
 /** Returns the file of the installation, if it exists. */
-function shippedFile(installation: Installation): string | undefined {
+function findShippedFile(installation: Installation): string | undefined {
   const file = join(installation.root, 'etc', ownFileName)
   return existsSync(file) ? file : undefined
 }

@@ -1,7 +1,7 @@
 // The text of a configuration from the API.
 
 import { hoconLimits, mergeObjects } from '../../config/index.ts'
-import { withStoredAccount } from './account-settings.ts'
+import { keepStoredAccount } from './account-settings.ts'
 import type { AllowedPaths } from './layers/allowed-paths.ts'
 import {
   type ConfigDocument,
@@ -14,14 +14,14 @@ import {
 } from './layers/config-layers.ts'
 import { type ConfigRefusal, refuseErrors } from './config-refusals.ts'
 import type { CurrentConfiguration } from './current-configuration.ts'
-import { keptLocal } from './layers/local-settings.ts'
-import { maskedPaths, storedAt } from './layers/setting-paths.ts'
+import { selectKeptLocal } from './layers/local-settings.ts'
+import { listMaskedPaths, selectStored } from './layers/setting-paths.ts'
 
 /**
  * Returns the layers with the text in the place of the whole configuration, or with `merges`, in addition to earlier changes. What a text
  * cannot contain stays: local settings, the account of an administrator, and secrets of which the text has only the mask.
  */
-export function layersOfText(
+export function toLayers(
   current: CurrentConfiguration,
   text: string,
   { merges, name }: { readonly merges: boolean; readonly name?: string },
@@ -30,9 +30,9 @@ export function layersOfText(
   if ('isDone' in read) return read
   const { layers, wanted } = current
   if (merges) return { ...layers, changes: mergeObjects(layers.changes, read.values) }
-  const stored = current.writtenSettings()
-  const kept = mergeObjects(withStoredAccount(read, stored), keptLocal(read, stored))
-  const changes = mergeObjects(kept, storedAt(stored, maskedPaths(read.values, wanted)))
+  const stored = current.mergeWrittenSettings()
+  const kept = mergeObjects(keepStoredAccount(read, stored), selectKeptLocal(read, stored))
+  const changes = mergeObjects(kept, selectStored(stored, listMaskedPaths(read.values, wanted)))
   return { document: read, changes, untilRestart: nothingChanged }
 }
 

@@ -45,7 +45,7 @@ interface Dependencies {
 }
 
 /** Returns the paths of dotted keys. */
-export function pathsOfKeys(keys: readonly string[]): readonly Path[] | ConfigRefusal {
+export function parseKeys(keys: readonly string[]): readonly Path[] | ConfigRefusal {
   const errors: ConfigError[] = []
   const paths: Path[] = []
   for (const key of keys) {
@@ -57,7 +57,7 @@ export function pathsOfKeys(keys: readonly string[]): readonly Path[] | ConfigRe
 }
 
 /** Returns the layers without the stored changes at `paths`, or why a path names no setting. */
-export function layersWithout(
+export function removeFromLayers(
   before: ConfigLayers,
   paths: readonly Path[],
   { config, load }: Dependencies,
@@ -71,20 +71,20 @@ export function layersWithout(
     if (!isStored && !hasSettings(config, path) && 'errors' in removed) return refuseErrors('invalid', removed.errors)
     const inFile = valueAt(document?.values ?? nothingChanged, path)
     const isEntry = 'config' in removed && !hasSettings(removed.config, path)
-    const rest = withoutPath(changes, path)
+    const rest = removePath(changes, path)
     layers = {
       document,
       changes: inFile !== undefined && isEntry ? mergeObjects(rest, putValue(nothingChanged, path, none)) : rest,
-      untilRestart: withoutPath(untilRestart, path),
+      untilRestart: removePath(untilRestart, path),
     }
-    if (inFile !== undefined && !isEntry && !isStored) warnings.push(onlyInFile(path, inFile))
+    if (inFile !== undefined && !isEntry && !isStored) warnings.push(warnOnlyInFile(path, inFile))
   }
   return { layers, warnings }
 }
 
 const none: ConfigValue = { kind: 'null', at: nothingChanged.at }
 
-function onlyInFile(path: Path, { at }: ConfigValue): Warning {
+function warnOnlyInFile(path: Path, { at }: ConfigValue): Warning {
   return configErrorAt(at, path.join('.'), 'the configuration file sets this value', 'edit the file and reload it')
 }
 
@@ -96,7 +96,7 @@ function hasSettings({ settingTexts }: GodwitConfig, path: Path): boolean {
 }
 
 /** Also without sections that become empty: an empty section of listeners would be a listener with defaults. */
-function withoutPath(object: ConfigObject, path: Path): ConfigObject {
+function removePath(object: ConfigObject, path: Path): ConfigObject {
   let rest = withoutValue(object, path)
   for (let length = path.length - 1; length > 0; length -= 1) {
     const section = valueAt(rest, path.slice(0, length))

@@ -25,7 +25,7 @@ export async function settleAccessSecret(directory: string): Promise<AccessSecre
     found = await readFile(path)
   } catch (error) {
     // A secret that cannot be read may come back: it is not replaced.
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return { problem: unreadableText(path, error) }
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return { problem: describeUnreadable(path, error) }
   }
   if (found?.length === secretBytes) return { secret: found, loss: undefined }
   const made = randomBytes(secretBytes)
@@ -33,14 +33,14 @@ export async function settleAccessSecret(directory: string): Promise<AccessSecre
   // In one step: an incomplete secret would be replaced at the next start.
   await writeFile(`${path}.new`, made, { mode: 0o600, flush: true })
   await rename(`${path}.new`, path)
-  return { secret: made, loss: wasThere ? lossText(path, found) : undefined }
+  return { secret: made, loss: wasThere ? describeLoss(path, found) : undefined }
 }
 
-function unreadableText(path: string, error: unknown): string {
+function describeUnreadable(path: string, error: unknown): string {
   return `${path}: ${fileErrorText(error)}: make it readable for this account, or restore it; without it, delete it, and all users of the API log in again`
 }
 
-function lossText(path: string, found: Buffer | undefined): string {
+function describeLoss(path: string, found: Buffer | undefined): string {
   const state = found === undefined ? 'was missing' : `had ${found.length} bytes instead of ${secretBytes}`
   return `${path} ${state} and was replaced: users of the API must log in again, and bridges do not recognize messages that this broker sent before. If you have a copy, stop the broker and restore it.`
 }

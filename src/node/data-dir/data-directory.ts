@@ -23,7 +23,7 @@ export interface Account {
 }
 
 /** Returns the default data directory. Absolute. */
-export function defaultDataDirectory(installation: Installation, account: Account): string {
+export function resolveDefaultDataDirectory(installation: Installation, account: Account): string {
   if (installation.isCheckout) return join(installation.root, 'data')
   if (account.userId === 0) return '/var/lib/godwit'
   return join(account.homeDirectory, '.local', 'share', 'godwit')
@@ -50,7 +50,7 @@ export async function prepareDataDirectory(path: string): Promise<PreparedDirect
   } catch (error) {
     // For any error the administrator must choose another directory or repair this one.
     return {
-      problem: `data directory ${directory}: ${directoryErrorText(error)}; choose another with --data DIR or node.data_dir`,
+      problem: `data directory ${directory}: ${describeDirectoryError(error)}; choose another with --data DIR or node.data_dir`,
       isDiskFull: isDiskFull(error),
     }
   }
@@ -62,7 +62,7 @@ export async function prepareDataDirectory(path: string): Promise<PreparedDirect
  */
 export async function tryDirectory(path: string): Promise<void> {
   const directory = resolve(path)
-  const nearest = await nearestExisting(directory)
+  const nearest = await findNearestExisting(directory)
   const probe = join(nearest, `.write-probe-${randomUUID()}`)
   if (nearest === directory) {
     await writeFile(probe, '')
@@ -74,7 +74,7 @@ export async function tryDirectory(path: string): Promise<void> {
 }
 
 /** Returns `path` or its first parent that exists. */
-async function nearestExisting(path: string): Promise<string> {
+async function findNearestExisting(path: string): Promise<string> {
   try {
     if ((await stat(path)).isDirectory()) return path
   } catch (error) {
@@ -84,7 +84,7 @@ async function nearestExisting(path: string): Promise<string> {
       () => false,
     )
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || isThere) throw error
-    return nearestExisting(dirname(path))
+    return findNearestExisting(dirname(path))
   }
   throw Object.assign(new Error(`${path} is not a directory`), { code: 'EEXIST' })
 }
@@ -101,7 +101,7 @@ const reasons: Record<string, string> = {
 }
 
 /** Returns why a directory cannot be used. */
-export function directoryErrorText(error: unknown): string {
+export function describeDirectoryError(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException
   return reasons[code ?? ''] ?? message
 }

@@ -35,21 +35,21 @@ const maxRounds = 5
 /** Takes the lock of `directory`, also from a dead holder. Rejects only for errors of the file system. */
 export async function lockDirectory(directory: string): Promise<LockOutcome> {
   const path = join(directory, lockFile)
-  const mine = JSON.stringify({ pid: process.pid, startedAt: await startOf(process.pid) } satisfies Holder)
+  const mine = JSON.stringify({ pid: process.pid, startedAt: await readProcessStart(process.pid) } satisfies Holder)
   let wasLeftBehind = false
   for (let round = 0; round < maxRounds; round += 1) {
     if (await createWhole(path, mine)) return { lock: { release: () => releaseOwn(path, mine) }, wasLeftBehind }
     const theirs = await readIfThere(path)
     if (theirs === undefined) continue
     const holder = parseHolder(theirs)
-    if (holder !== undefined && (await isAlive(holder))) return { problem: inUse(directory, holder.pid) }
+    if (holder !== undefined && (await isAlive(holder))) return { problem: describeInUse(directory, holder.pid) }
     await removeStaleLock(path, theirs)
     wasLeftBehind = true
   }
   return { problem: `data directory ${directory}: other nodes start there at the same time; start one at a time` }
 }
 
-const inUse = (directory: string, pid: number): string =>
+const describeInUse = (directory: string, pid: number): string =>
   `data directory ${directory}: a node is running there already (process ${pid}); stop it, or give this one its own with --data DIR`
 
 /** Creates the file with its content or not at all. False: it exists. */
@@ -117,12 +117,12 @@ function parseHolder(content: string): Holder | undefined {
 }
 
 async function isAlive(holder: Holder): Promise<boolean> {
-  if (!processExists(holder.pid)) return false
-  const startedAt = await startOf(holder.pid)
+  if (!isProcessRunning(holder.pid)) return false
+  const startedAt = await readProcessStart(holder.pid)
   return startedAt === '' || holder.startedAt === '' || startedAt === holder.startedAt
 }
 
-function processExists(pid: number): boolean {
+function isProcessRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
@@ -133,7 +133,7 @@ function processExists(pid: number): boolean {
 }
 
 /** Identifies a run of a process; '' if the system does not provide it. */
-async function startOf(pid: number): Promise<string> {
+async function readProcessStart(pid: number): Promise<string> {
   try {
     const bootId = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')
     const status = await readFile(`/proc/${pid}/stat`, 'utf8')

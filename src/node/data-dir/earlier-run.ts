@@ -12,7 +12,7 @@ export const versionFile = /^\d{8}\.json$/
 
 /** Returns whether a broker has run with this data directory. */
 export async function wasUsed(dataDirectory: string): Promise<boolean> {
-  return (await filesIn(join(dataDirectory, historyFolder))).some((name) => versionFile.test(name))
+  return (await listFiles(join(dataDirectory, historyFolder))).some((name) => versionFile.test(name))
 }
 
 const databaseFile = /^(CURRENT|MANIFEST-\d+|\d+\.(ldb|log|sst))$/
@@ -23,14 +23,14 @@ const databaseFile = /^(CURRENT|MANIFEST-\d+|\d+\.(ldb|log|sst))$/
  */
 export async function findLostDatabase(dataDirectory: string): Promise<string | undefined> {
   const directory = join(dataDirectory, dataEntries.store)
-  if ((await filesIn(directory)).some((name) => databaseFile.test(name))) return undefined
+  if ((await listFiles(directory)).some((name) => databaseFile.test(name))) return undefined
   // The storage itself reports what these files know.
-  if ((await filesIn(dataDirectory)).some((name) => name.startsWith(`${dataEntries.store}.`))) return undefined
+  if ((await listFiles(dataDirectory)).some((name) => name.startsWith(`${dataEntries.store}.`))) return undefined
   if (!(await wasUsed(dataDirectory))) return undefined
   return `The database in ${directory} is missing, but ${join(dataDirectory, historyFolder)} shows that this data directory was used before: all sessions, messages, users, rules and bans of the database are lost, and the broker starts with an empty one. Stop the broker and put the directory back, or restore a backup.`
 }
 
-async function filesIn(directory: string): Promise<readonly string[]> {
+async function listFiles(directory: string): Promise<readonly string[]> {
   try {
     return await readdir(directory)
   } catch (error) {

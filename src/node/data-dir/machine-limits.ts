@@ -9,13 +9,13 @@ const reservedDescriptors = 600
 const smallestPageBytes = 4_096
 
 /** Maximum connections within the open-file limit of this process. Infinite if the limit is unknown. */
-export async function maxConnectionsFor(): Promise<number> {
-  const limit = await openFileLimit()
+export async function computeMaxConnections(): Promise<number> {
+  const limit = await readOpenFileLimit()
   return limit - Math.min(reservedDescriptors, Math.ceil(limit / 2))
 }
 
 /** Bytes of memory that this process may use: of the machine, or the lower limit of a container. */
-export function memoryBytes(): number {
+export function readMemoryBytes(): number {
   const constrained = process.constrainedMemory()
   // Without a limit the system returns 0 or a number beyond the memory of any machine.
   return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
@@ -24,8 +24,12 @@ export function memoryBytes(): number {
 /** Default of `node.memory_limit` as a part of the memory: the rest is for the system and its file cache. */
 const memoryShare = 0.75
 
-export function memoryLimitOf({ node }: { readonly node: { readonly memoryLimitBytes: number | undefined } }): number {
-  return node.memoryLimitBytes ?? Math.floor(memoryBytes() * memoryShare)
+export function computeMemoryLimit({
+  node,
+}: {
+  readonly node: { readonly memoryLimitBytes: number | undefined }
+}): number {
+  return node.memoryLimitBytes ?? Math.floor(readMemoryBytes() * memoryShare)
 }
 
 let lastResidentBytes = 0
@@ -35,7 +39,7 @@ let pageBytes: number | undefined
  * Memory of this process that the system cannot reclaim: resident memory without pages of files. If the system does not
  * provide it, all resident memory, or the last value.
  */
-export function residentBytes(): number {
+export function readResidentBytes(): number {
   try {
     const [, resident, shared] = readFileSync('/proc/self/statm', 'utf8').split(' ').map(Number)
     pageBytes ??= Math.max(1, Math.round(process.memoryUsage.rss() / resident / smallestPageBytes)) * smallestPageBytes
@@ -47,14 +51,14 @@ export function residentBytes(): number {
 }
 
 /** In the format of `/proc/self/limits`. Infinite if it contains no limit. */
-export function openFileLimitIn(limits: string): number {
+export function parseOpenFileLimit(limits: string): number {
   const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1]
   return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft)
 }
 
-async function openFileLimit(): Promise<number> {
+async function readOpenFileLimit(): Promise<number> {
   try {
-    return openFileLimitIn(await readFile('/proc/self/limits', 'utf8'))
+    return parseOpenFileLimit(await readFile('/proc/self/limits', 'utf8'))
   } catch {
     // Not Linux: the system refuses connections beyond its limit.
     return Number.POSITIVE_INFINITY

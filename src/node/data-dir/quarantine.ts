@@ -13,7 +13,11 @@ const linesAtOnce = 500
 const nameCharacters = 16
 
 /** Quarantines the records of `candidate`. Resolves with a text for administrators. */
-export async function quarantineText(store: Store, dataDirectory: string, candidate: CrashCandidate): Promise<string> {
+export async function quarantineCandidate(
+  store: Store,
+  dataDirectory: string,
+  candidate: CrashCandidate,
+): Promise<string> {
   const subject =
     candidate.kind === 'session'
       ? `The session of client '${candidate.clientId}' crashed its shard twice`
@@ -32,7 +36,7 @@ export async function quarantineText(store: Store, dataDirectory: string, candid
 
 /** Resolves with the path of the file. It has a line of JSON for each record, with payloads in base64. */
 async function quarantineSession(store: Store, dataDirectory: string, clientId: string): Promise<string> {
-  const path = pathFor(dataDirectory, 'session', clientId)
+  const path = resolvePath(dataDirectory, 'session', clientId)
   const ranges: RecordRange[] = [
     { kind: 'session', clientId },
     { kind: 'subscription', clientId },
@@ -47,13 +51,13 @@ async function quarantineSession(store: Store, dataDirectory: string, clientId: 
 }
 
 async function quarantineRetained(store: Store, dataDirectory: string, topic: string): Promise<string> {
-  const path = pathFor(dataDirectory, 'retained', topic)
+  const path = resolvePath(dataDirectory, 'retained', topic)
   await appendAll(path, store.read({ kind: 'retained', topic }))
   await store.commit([{ change: 'delete', key: { kind: 'retained', topic } }])
   return path
 }
 
-function pathFor(dataDirectory: string, kind: CrashCandidate['kind'], of: string): string {
+function resolvePath(dataDirectory: string, kind: CrashCandidate['kind'], of: string): string {
   const name = createHash('sha256').update(of).digest('hex').slice(0, nameCharacters)
   return join(dataDirectory, `${kind}-${name}${damagedEnding}`)
 }
@@ -61,15 +65,15 @@ function pathFor(dataDirectory: string, kind: CrashCandidate['kind'], of: string
 async function appendAll(path: string, records: AsyncIterable<StoredRecord>): Promise<void> {
   let lines: string[] = []
   for await (const record of records) {
-    if (lines.push(lineOf(record)) < linesAtOnce) continue
+    if (lines.push(formatLine(record)) < linesAtOnce) continue
     await append(path, lines)
     lines = []
   }
   if (lines.length > 0) await append(path, lines)
 }
 
-function lineOf(record: StoredRecord): string {
-  return JSON.stringify(record, bytesAsBase64)
+function formatLine(record: StoredRecord): string {
+  return JSON.stringify(record, encodeBytes)
 }
 
 function append(path: string, lines: readonly string[]): Promise<void> {
@@ -77,7 +81,7 @@ function append(path: string, lines: readonly string[]): Promise<void> {
 }
 
 /** Reads the original value, because `value` is already the result of the `toJSON` of a Buffer. */
-function bytesAsBase64(this: unknown, key: string, value: unknown): unknown {
+function encodeBytes(this: unknown, key: string, value: unknown): unknown {
   const held = (this as Readonly<Record<string, unknown>>)[key]
   return held instanceof Uint8Array ? Buffer.from(held).toString('base64') : value
 }

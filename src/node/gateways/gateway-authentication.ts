@@ -23,7 +23,7 @@ export function isInForce({ mechanism, enable }: AuthenticationSettings): boolea
 }
 
 /** Returns the authentication of the listener, or else of its gateway. `own` undefined: the authentication chain of the broker applies. */
-export function listenerAuthenticationOf(
+export function resolveListenerAuthentication(
   type: string,
   gateway: Gateway,
   { kind, name, listener }: GatewaySocket,
@@ -41,11 +41,14 @@ function toListenerAuthentication(
   chain: string,
   settings: AuthenticationSettings,
 ): ListenerAuthentication | AuthenticationProblem {
-  if (settings.mechanism === 'jwt') return jwtOf(chain, settings)
-  return settings.backend === 'http' ? httpOf(chain, settings) : usersOf(chain, settings)
+  if (settings.mechanism === 'jwt') return toJwtAuthentication(chain, settings)
+  return settings.backend === 'http' ? toHttpAuthentication(chain, settings) : toUserAuthentication(chain, settings)
 }
 
-function usersOf(chain: string, settings: AuthenticationSettings): ListenerAuthentication | AuthenticationProblem {
+function toUserAuthentication(
+  chain: string,
+  settings: AuthenticationSettings,
+): ListenerAuthentication | AuthenticationProblem {
   const { name: algorithm, salt_position: saltPosition } = settings.password_hash_algorithm
   if (saltPosition === 'disable' && algorithm !== 'plain')
     return {
@@ -56,7 +59,10 @@ function usersOf(chain: string, settings: AuthenticationSettings): ListenerAuthe
   return { chain, kind: 'users', by: settings.user_id_type, hashParameters }
 }
 
-function httpOf(chain: string, settings: AuthenticationSettings): ListenerAuthentication | AuthenticationProblem {
+function toHttpAuthentication(
+  chain: string,
+  settings: AuthenticationSettings,
+): ListenerAuthentication | AuthenticationProblem {
   const { url, method, headers, body } = settings
   if (url === undefined) return { setting: 'url', problem: 'is missing; set the address of the service' }
   if (!/^https?:\/\/[^/?#@\s]+/i.test(url) || !URL.canParse(url))
@@ -80,8 +86,11 @@ function httpOf(chain: string, settings: AuthenticationSettings): ListenerAuthen
   return { chain, kind: 'http', http }
 }
 
-function jwtOf(chain: string, settings: AuthenticationSettings): ListenerAuthentication | AuthenticationProblem {
-  const key = tokenKeyOf(settings)
+function toJwtAuthentication(
+  chain: string,
+  settings: AuthenticationSettings,
+): ListenerAuthentication | AuthenticationProblem {
+  const key = toTokenKey(settings)
   if ('problem' in key) return key
   const read = readTokenKeys(key)
   if ('problem' in read) {
@@ -100,7 +109,7 @@ function jwtOf(chain: string, settings: AuthenticationSettings): ListenerAuthent
   return { chain, kind: 'jwt', token }
 }
 
-function tokenKeyOf(settings: AuthenticationSettings): JwtConfig['key'] | AuthenticationProblem {
+function toTokenKey(settings: AuthenticationSettings): JwtConfig['key'] | AuthenticationProblem {
   if (settings.algorithm === 'public-key') {
     const { public_key: text } = settings
     return text === undefined

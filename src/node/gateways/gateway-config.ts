@@ -1,6 +1,6 @@
 // The gateways of the node, created from the configuration. Each socket is passed to the shards.
 
-import { shardOf } from '../../core/index.ts'
+import { computeOwnerShard } from '../../core/index.ts'
 import { lookup } from 'node:dns/promises'
 import { isDeepStrictEqual } from 'node:util'
 import type { ListenerAuthentication } from '../../access/index.ts'
@@ -9,18 +9,18 @@ import { createAddressTable, type ObjectDefinition } from '../../gateways/index.
 import type { GatewayAssignment, GatewayPlan, GatewayType } from '../../shard/index.ts'
 import { listenErrorText } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
-import { hostsFor, hostsOfPort, isLoopbackAddress } from '../listeners/listener-addresses.ts'
+import { listHosts, listPortHosts, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { type Place, reserveTcpPort, reserveUdpPort } from '../listeners/reserve-port.ts'
 import { createConnectionSlots } from '../shards/connection-slots.ts'
-import { listenerAuthenticationOf } from './gateway-authentication.ts'
+import { resolveListenerAuthentication } from './gateway-authentication.ts'
 import {
   type Gateway,
   type GatewaySocket,
   isDatagramSocket,
-  problemOfSecurity,
-  problemsOfSecurity,
-  securityOf,
-  socketsOf,
+  findSecurityProblem,
+  findSecurityProblems,
+  toSecurity,
+  listSockets,
 } from './gateway-sockets.ts'
 import { loadObjects } from './load-objects.ts'
 
@@ -35,7 +35,7 @@ const protocols = {
 } as const
 export const gatewayTypes = Object.keys(protocols) as GatewayType[]
 
-export function protocolNameOf(type: GatewayType): string {
+export function findProtocolName(type: GatewayType): string {
   return protocols[type].name
 }
 
@@ -66,20 +66,20 @@ export class GatewayPlanner {
     const plan: GatewayAssignment[] = []
     const loaded = await loadObjects(config.gateways.lwm2m.xml_dir)
     if ('problem' in loaded) return { problem: `gateway.lwm2m.xml_dir: ${loaded.problem}` }
-    for (const source of sourcesIn(config, loaded.objects)) {
+    for (const source of listSources(config, loaded.objects)) {
       const known = before.find((one) => isSame(this.#sources.get(one), source))
-      const authentication = listenerAuthenticationOf(source.type, source.gateway, source.socket)
+      const authentication = resolveListenerAuthentication(source.type, source.gateway, source.socket)
       if ('problem' in authentication) return { problem: `${authentication.key}: ${authentication.problem}` }
-      const place = known === undefined ? await placeOf(source, before) : known.listener
+      const place = known === undefined ? await resolveAddress(source, before) : known.listener
       const { kind } = source.socket
-      const key = keyOf(source)
+      const key = formatKey(source)
       if ('problem' in place) return { problem: `${key}.bind: ${place.problem}` }
       const socket = { kind, ...place }
       const other = plan.find(({ listener }) => isSameSocket(listener, socket))
-      const ofListener = known === undefined ? listenerAt(config, socket) : undefined
-      const takenBy = other === undefined ? ofListener : settingOf(other)
-      if (takenBy !== undefined) return { problem: problemOfTaken(`${key}.bind`, socket, takenBy) }
-      const insecure = known === undefined ? problemOfSecurity(source.socket) : undefined
+      const ofListener = known === undefined ? findListener(config, socket) : undefined
+      const takenBy = other === undefined ? ofListener : formatSettingKey(other)
+      if (takenBy !== undefined) return { problem: describeTaken(`${key}.bind`, socket, takenBy) }
+      const insecure = known === undefined ? findSecurityProblem(source.socket) : undefined
       if (insecure !== undefined) return { problem: `${key}.${insecure.setting}: ${insecure.message}` }
       const assignment = known ?? this.#assign(source, place, authentication.own)
       this.#sources.set(assignment, source)
@@ -95,7 +95,7 @@ export class GatewayPlanner {
   ): GatewayAssignment {
     const { kind, name, listener } = socket
     const isDatagram = isDatagramSocket(socket)
-    const { dtls, listener: secured } = securityOf(socket)
+    const { dtls, listener: secured } = toSecurity(socket)
     return {
       type,
       ...(dtls === undefined ? {} : { dtls }),
@@ -116,7 +116,7 @@ export class GatewayPlanner {
         maxConnectionRate: Number.parseInt(listener.max_conn_rate, 10) / (dtls === undefined ? this.#shards : 1),
         isLoopback: isLoopbackAddress(host),
         // One shard has the keys of a DTLS association, so it has the socket.
-        ...(dtls === undefined ? {} : { onlyOnShard: shardOf(`${type}:${kind}:${name}`, this.#shards) }),
+        ...(dtls === undefined ? {} : { onlyOnShard: computeOwnerShard(`${type}:${kind}:${name}`, this.#shards) }),
         sharesPort: dtls === undefined && this.#shards > 1,
         accessRules: listener.access_rules,
         namespace: listener.namespace,
@@ -132,49 +132,50 @@ export class GatewayPlanner {
 }
 
 /** Returns every reason why a socket cannot be opened. Each starts with the key of a setting. */
-export async function problemsOfGateways(
+export async function findGatewayProblems(
   config: GodwitConfig,
   { checksPorts }: { readonly checksPorts: boolean },
 ): Promise<string[]> {
   const loaded = await loadObjects(config.gateways.lwm2m.xml_dir)
   const sockets: (Socket & { readonly key: string })[] = []
   const problems = 'problem' in loaded ? [`gateway.lwm2m.xml_dir: ${loaded.problem}`] : []
-  for (const source of sourcesIn(config, 'problem' in loaded ? [] : loaded.objects)) {
-    const key = keyOf(source)
-    const authentication = listenerAuthenticationOf(source.type, source.gateway, source.socket)
+  for (const source of listSources(config, 'problem' in loaded ? [] : loaded.objects)) {
+    const key = formatKey(source)
+    const authentication = resolveListenerAuthentication(source.type, source.gateway, source.socket)
     if ('problem' in authentication) problems.push(`${authentication.key}: ${authentication.problem}`)
-    for (const { setting, message } of problemsOfSecurity(source.socket)) problems.push(`${key}.${setting}: ${message}`)
-    const place = checksPorts ? await placeOf(source, []) : undefined
+    for (const { setting, message } of findSecurityProblems(source.socket))
+      problems.push(`${key}.${setting}: ${message}`)
+    const place = checksPorts ? await resolveAddress(source, []) : undefined
     if (place !== undefined && 'problem' in place) problems.push(`${key}.bind: ${place.problem}`)
     const { kind, listener } = source.socket
     const socket = { kind, host: source.hosts[0] ?? '', port: listener.bind.port }
-    const takenBy = sockets.find((other) => isSameSocket(other, socket))?.key ?? listenerAt(config, socket)
-    if (socket.port !== 0 && takenBy !== undefined) problems.push(problemOfTaken(`${key}.bind`, socket, takenBy))
+    const takenBy = sockets.find((other) => isSameSocket(other, socket))?.key ?? findListener(config, socket)
+    if (socket.port !== 0 && takenBy !== undefined) problems.push(describeTaken(`${key}.bind`, socket, takenBy))
     sockets.push({ key, ...socket })
   }
   // Listeners with the same authentication have the same problem.
   return [...new Set(problems)]
 }
 
-function keyOf({ type, socket: { kind, name } }: Source): string {
+function formatKey({ type, socket: { kind, name } }: Source): string {
   return `gateway.${type}.listeners.${kind}.${name}`
 }
 
 /** Returns whether two sources need the same socket. Changes of other listeners of the gateway do not count, so clients stay connected. */
 function isSame(before: Source | undefined, now: Source): boolean {
-  const own = (source: Source | undefined) =>
+  const omitListeners = (source: Source | undefined) =>
     source && { ...source, gateway: { ...source.gateway, listeners: undefined } }
-  return isDeepStrictEqual(own(before), own(now))
+  return isDeepStrictEqual(omitListeners(before), omitListeners(now))
 }
 
-function sourcesIn(config: GodwitConfig, loaded: readonly ObjectDefinition[]): readonly Source[] {
+function listSources(config: GodwitConfig, loaded: readonly ObjectDefinition[]): readonly Source[] {
   return gatewayTypes.flatMap((type) => {
     const gateway = config.gateways[type]
     if (!gateway.enable) return []
-    return socketsOf(gateway).flatMap((socket) => {
+    return listSockets(gateway).flatMap((socket) => {
       const { listener } = socket
       if (!listener.enable) return []
-      const hosts = listener.bind.host === undefined ? hostsOfPort(config) : [listener.bind.host]
+      const hosts = listener.bind.host === undefined ? listPortHosts(config) : [listener.bind.host]
       const objects = type === 'lwm2m' ? loaded : undefined
       return [{ type, socket, gateway, hosts, objects }]
     })
@@ -182,13 +183,13 @@ function sourcesIn(config: GodwitConfig, loaded: readonly ObjectDefinition[]): r
 }
 
 /** Returns the status of a gateway. `unloaded`: it has no listener. `stopped`: it is disabled. */
-export function statusOf(gateway: Gateway): 'running' | 'stopped' | 'unloaded' {
-  if (socketsOf(gateway).length === 0) return 'unloaded'
+export function deriveStatus(gateway: Gateway): 'running' | 'stopped' | 'unloaded' {
+  if (listSockets(gateway).length === 0) return 'unloaded'
   return gateway.enable ? 'running' : 'stopped'
 }
 
 /** Returns address and port of a socket, after a check that the port is free. A port of a current gateway socket counts as free. */
-async function placeOf({ socket, hosts }: Source, before: GatewayPlan): Promise<Place | Problem> {
+async function resolveAddress({ socket, hosts }: Source, before: GatewayPlan): Promise<Place | Problem> {
   const { kind, listener } = socket
   const { port } = listener.bind
   let problem = 'the host name has no address'
@@ -226,9 +227,9 @@ function isSameSocket(one: Socket, other: Socket): boolean {
  * Returns the setting of the MQTT listener with this address. The system would accept both, because shards share ports,
  * and give each connection to one of them.
  */
-export function listenerAt(config: GodwitConfig, socket: Socket): string | undefined {
+export function findListener(config: GodwitConfig, socket: Socket): string | undefined {
   const found = config.listeners.find((listener) =>
-    hostsFor(listener, config).some((host) =>
+    listHosts(listener, config).some((host) =>
       isSameSocket({ kind: listener.kind === 'quic' ? 'udp' : 'tcp', host, port: listener.port }, socket),
     ),
   )
@@ -236,11 +237,11 @@ export function listenerAt(config: GodwitConfig, socket: Socket): string | undef
 }
 
 /** `key`: the setting of the address. */
-export function problemOfTaken(key: string, { host, port }: Place, takenBy: string): string {
+export function describeTaken(key: string, { host, port }: Place, takenBy: string): string {
   return `${key}: ${host}:${port} is that of ${takenBy}; choose another one`
 }
 
-function settingOf({ type, listener: { kind, name } }: GatewayAssignment): string {
+function formatSettingKey({ type, listener: { kind, name } }: GatewayAssignment): string {
   return `gateway.${type}.listeners.${kind}.${name}`
 }
 
@@ -271,18 +272,18 @@ export class GatewayConfig implements ConfigConsumer {
   constructor(options: GatewayConfigOptions) {
     this.#options = options
     this.#plan = options.plan
-    this.#noteTimes(options.config)
+    this.#recordTimes(options.config)
   }
 
-  timesOf(type: GatewayType): GatewayTimes {
+  readTimes(type: GatewayType): GatewayTimes {
     return this.#times.get(type) ?? never
   }
 
-  #noteTimes({ gateways }: GodwitConfig): void {
+  #recordTimes({ gateways }: GodwitConfig): void {
     const nowMs = Date.now()
     for (const type of gatewayTypes) {
-      const status = statusOf(gateways[type])
-      const known = this.timesOf(type)
+      const status = deriveStatus(gateways[type])
+      const known = this.readTimes(type)
       if (status === 'unloaded') {
         this.#times.delete(type)
         continue
@@ -301,14 +302,14 @@ export class GatewayConfig implements ConfigConsumer {
     return this.#plan
   }
 
-  owns(key: string): boolean {
+  canApply(key: string): boolean {
     return key.startsWith('gateway.')
   }
 
   async apply(config: GodwitConfig): Promise<Problem | undefined> {
     const planned = await this.#options.planner.plan(config, this.#plan)
     if ('problem' in planned) return planned
-    this.#noteTimes(config)
+    this.#recordTimes(config)
     if (isDeepStrictEqual(planned.plan, this.#plan)) return undefined
     await this.#options.sendToShards(planned.plan)
     this.#plan = planned.plan

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { type GodwitConfig, toTlsConfig } from '../../config/index.ts'
 import type { GatewayAssignment, GatewayType } from '../../shard/index.ts'
 import { type DtlsSettings, problemOfDtls, problemOfTlsFiles, unreadableTlsFiles } from '../../transports/index.ts'
-import { withAbsoluteFiles } from '../listeners/listener-addresses.ts'
+import { toAbsoluteFiles } from '../listeners/listener-addresses.ts'
 
 export type Gateway = GodwitConfig['gateways'][GatewayType]
 type Named<Sockets> = Sockets extends { readonly named: ReadonlyMap<string, infer Value> } ? Value : never
@@ -21,7 +21,7 @@ export type GatewaySocket = { readonly name: string } & (
 )
 
 /** Returns the sockets of a gateway, in the order of the configuration. */
-export function socketsOf({ listeners }: Gateway): readonly GatewaySocket[] {
+export function listSockets({ listeners }: Gateway): readonly GatewaySocket[] {
   if ('udp' in listeners) {
     const plain = [...listeners.udp.named].map(([name, listener]) => ({ kind: 'udp' as const, name, listener }))
     const secure = [...listeners.dtls.named].map(([name, listener]) => ({ kind: 'dtls' as const, name, listener }))
@@ -42,36 +42,36 @@ export interface SecurityProblem {
   readonly message: string
 }
 
-/** Like `problemOfSecurity`, but reports all files that cannot be read. */
-export function problemsOfSecurity(socket: GatewaySocket): readonly SecurityProblem[] {
-  const first = problemOfSecurity(socket)
+/** Like `findSecurityProblem`, but reports all files that cannot be read. */
+export function findSecurityProblems(socket: GatewaySocket): readonly SecurityProblem[] {
+  const first = findSecurityProblem(socket)
   if (first === undefined) return []
-  const unreadable = unreadableFilesOf(socket)
+  const unreadable = findUnreadableFiles(socket)
   return unreadable.some(({ message }) => message === first.message) ? unreadable : [first]
 }
 
-function unreadableFilesOf(socket: GatewaySocket): readonly SecurityProblem[] {
-  if (socket.kind === 'ssl') return unreadableTlsFiles(withAbsoluteFiles(toTlsConfig(socket.listener)))
+function findUnreadableFiles(socket: GatewaySocket): readonly SecurityProblem[] {
+  if (socket.kind === 'ssl') return unreadableTlsFiles(toAbsoluteFiles(toTlsConfig(socket.listener)))
   if (socket.kind !== 'dtls') return []
-  const problems = unreadableTlsFiles(dtlsSettingsOf(socket.listener.dtls_options).files)
+  const problems = unreadableTlsFiles(toDtlsSettings(socket.listener.dtls_options).files)
   return problems.map(({ setting, message }) => ({ setting: `dtls_options.${setting}`, message }))
 }
 
 /** Returns why the files of a socket cannot be used; undefined: they can. */
-export function problemOfSecurity(socket: GatewaySocket): SecurityProblem | undefined {
+export function findSecurityProblem(socket: GatewaySocket): SecurityProblem | undefined {
   if (socket.kind === 'dtls') {
-    const problem = problemOfDtls(dtlsSettingsOf(socket.listener.dtls_options))
+    const problem = problemOfDtls(toDtlsSettings(socket.listener.dtls_options))
     return problem === undefined ? undefined : { ...problem, setting: `dtls_options.${problem.setting}` }
   }
   if (socket.kind !== 'ssl') return undefined
   const { certfile, keyfile, psk, psk_file: pskFile } = socket.listener
   if (!psk && pskFile === undefined && (certfile === undefined || keyfile === undefined))
     return { setting: 'certfile', message: 'is missing; set certfile and keyfile, psk_file, or psk' }
-  return problemOfTlsFiles(withAbsoluteFiles(toTlsConfig(socket.listener)))
+  return problemOfTlsFiles(toAbsoluteFiles(toTlsConfig(socket.listener)))
 }
 
 /** Returns the security settings for the shard of the socket. */
-export function securityOf(socket: GatewaySocket): {
+export function toSecurity(socket: GatewaySocket): {
   readonly dtls?: DtlsSettings
   readonly listener: Partial<GatewayAssignment['listener']>
 } {
@@ -81,16 +81,16 @@ export function securityOf(socket: GatewaySocket): {
     peerCertificateAsUsername: listener.peer_cert_as_username,
     peerCertificateAsClientId: listener.peer_cert_as_clientid,
   }
-  if (socket.kind === 'dtls') return { dtls: dtlsSettingsOf(socket.listener.dtls_options), listener: names }
-  const tls = withAbsoluteFiles(toTlsConfig(socket.listener))
+  if (socket.kind === 'dtls') return { dtls: toDtlsSettings(socket.listener.dtls_options), listener: names }
+  const tls = toAbsoluteFiles(toTlsConfig(socket.listener))
   return { listener: { ...names, tls, ticketSecret: randomBytes(32) } }
 }
 
-function dtlsSettingsOf(options: DtlsOptions): DtlsSettings {
+function toDtlsSettings(options: DtlsOptions): DtlsSettings {
   const { certfile, keyfile, key_password: keyPassword } = options
   const hasCertificate = certfile !== undefined || keyfile !== undefined
   return {
-    files: withAbsoluteFiles({
+    files: toAbsoluteFiles({
       certificate: hasCertificate ? { certFile: certfile ?? '', keyFile: keyfile ?? '', keyPassword } : undefined,
       byServerName: [],
       caFile: options.cacertfile,

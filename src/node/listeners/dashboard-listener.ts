@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { dashboardSocketName, prepareSocketPath, type SocketPath } from '../data-dir/socket-path.ts'
-import { hostsOfApi, isLoopbackAddress, type ListenerAddress } from './listener-addresses.ts'
+import { listApiHosts, isLoopbackAddress, type ListenerAddress } from './listener-addresses.ts'
 
 /** The dashboard listener of a node. */
 export class DashboardListener {
@@ -26,16 +26,16 @@ export class DashboardListener {
 
   /** Returns `config` with this listener, if the page is served. */
   addTo(config: GodwitConfig): GodwitConfig {
-    return { ...config, listeners: [...config.listeners, ...this.addressesFor(config)] }
+    return { ...config, listeners: [...config.listeners, ...this.listAddresses(config)] }
   }
 
   /** Returns the address of the listener, or nothing if the page is not served. */
-  addressesFor(config: GodwitConfig): readonly ListenerAddress[] {
+  listAddresses(config: GodwitConfig): readonly ListenerAddress[] {
     const { http } = config
     const { path } = this
     if (path === undefined || !http.isEnabled || http.dashboard === undefined) return []
     const { listener, allowedOrigins } = http.dashboard
-    const hosts = hostsOfApi({ node: this.#node, http })
+    const hosts = listApiHosts({ node: this.#node, http })
     // If other origins are allowed, clients of other machines connect through a reverse proxy on this machine.
     const isLoopback = allowedOrigins.length === 0 && hosts.every(isLoopbackHost)
     return [{ ...listener, host: path, isLoopback, isOnlyReachedLocally: isLoopback }]

@@ -32,11 +32,11 @@ export async function resolveListeners(config: GodwitConfig): Promise<ResolvedLi
   try {
     const listeners: ListenerAddress[] = []
     for (const listener of config.listeners) {
-      const bound = await reserveFirst(listener, hostsFor(listener, config), takenTcp)
+      const bound = await reserveFirst(listener, listHosts(listener, config), takenTcp)
       if ('problem' in bound) return bound
       reserved.push(bound)
       if (listener.kind !== 'quic') takenTcp.push(bound.place)
-      const checked = withFiles(listener, bound.place)
+      const checked = resolveFiles(listener, bound.place)
       if ('problem' in checked) return checked
       listeners.push(checked.listener)
     }
@@ -54,52 +54,52 @@ export async function resolveListener(
   config: GodwitConfig,
   freePorts: readonly number[],
 ): Promise<ResolvedListener> {
-  const hosts = hostsFor(listener, config)
+  const hosts = listHosts(listener, config)
   if (listener.host !== undefined && isSocketPath(listener.host))
-    return withFiles(listener, { host: listener.host, port: 0 })
+    return resolveFiles(listener, { host: listener.host, port: 0 })
   const bound = await reserveFirst(listener, hosts, [])
   if ('problem' in bound) {
     if (bound.code !== 'EADDRINUSE' || !freePorts.includes(listener.port)) return bound
     const { address: host } = await lookup(bound.host)
-    return withFiles(listener, { host, port: listener.port })
+    return resolveFiles(listener, { host, port: listener.port })
   }
   await bound.release()
-  return withFiles(listener, bound.place)
+  return resolveFiles(listener, bound.place)
 }
 
 /** Returns a listener with the same address and new settings. */
-export function changedAddress({ host, port }: ListenerAddress, listener: ListenerConfig): ResolvedListener {
-  return withFiles(listener, { host, port })
+export function resolveChanged({ host, port }: ListenerAddress, listener: ListenerConfig): ResolvedListener {
+  return resolveFiles(listener, { host, port })
 }
 
-function withFiles(listener: ListenerConfig, { host, port }: Place): ResolvedListener {
+function resolveFiles(listener: ListenerConfig, { host, port }: Place): ResolvedListener {
   const resolved = { host, port, isLoopback: listener.isOnlyReachedLocally ?? isLoopbackAddress(host) }
   if (!('tls' in listener)) return { listener: { ...listener, ...resolved } }
-  const tls = withAbsoluteFiles(listener.tls)
-  const problem = problemOfContents(listener.kind, tls)
-  if (problem !== undefined) return { problem: `${keyOfFile(listener, problem)}: ${problem.message}` }
+  const tls = toAbsoluteFiles(listener.tls)
+  const problem = findContentProblem(listener.kind, tls)
+  if (problem !== undefined) return { problem: `${formatFileKey(listener, problem)}: ${problem.message}` }
   return { listener: { ...listener, ...resolved, tls } }
 }
 
-function problemOfContents(kind: ListenerConfig['kind'], tls: TlsConfig): TlsProblem | undefined {
+function findContentProblem(kind: ListenerConfig['kind'], tls: TlsConfig): TlsProblem | undefined {
   return kind === 'quic' ? problemOfQuicFiles(tls) : problemOfTlsFiles(tls)
 }
 
 /** Returns every reason why a listener cannot use its files. Each starts with the key of a setting. */
-export function problemsOfListenerFiles(listener: ListenerConfig): string[] {
+export function findListenerFileProblems(listener: ListenerConfig): string[] {
   if (!('tls' in listener)) return []
-  const tls = withAbsoluteFiles(listener.tls)
+  const tls = toAbsoluteFiles(listener.tls)
   const unreadable = unreadableTlsFiles(tls)
-  const ofContents = unreadable.length === 0 ? problemOfContents(listener.kind, tls) : undefined
+  const ofContents = unreadable.length === 0 ? findContentProblem(listener.kind, tls) : undefined
   const problems = ofContents === undefined ? unreadable : [ofContents]
-  return problems.map((problem) => `${keyOfFile(listener, problem)}: ${problem.message}`)
+  return problems.map((problem) => `${formatFileKey(listener, problem)}: ${problem.message}`)
 }
 
 /**
  * Returns why a listener that is not among `known` cannot use its files; undefined: it can. `texts`: files that do not
  * exist yet, by path.
  */
-export function problemOfListenerFiles(
+export function findListenerFileProblem(
   { listeners }: Pick<GodwitConfig, 'listeners'>,
   known: Pick<GodwitConfig, 'listeners'>,
   texts: ReadonlyMap<string, Buffer>,
@@ -109,29 +109,29 @@ export function problemOfListenerFiles(
   for (const listener of listeners) {
     const isKnown = isDeepStrictEqual(before.get(`${listener.kind} ${listener.name}`), listener)
     if (!('tls' in listener) || isKnown) continue
-    const problem = problemOfTlsFiles(withAbsoluteFiles(listener.tls), read)
-    if (problem !== undefined) return `${keyOfFile(listener, problem)}: ${problem.message}`
+    const problem = problemOfTlsFiles(toAbsoluteFiles(listener.tls), read)
+    if (problem !== undefined) return `${formatFileKey(listener, problem)}: ${problem.message}`
   }
   return undefined
 }
 
 /** Makes file names absolute. They are relative to the working directory, like files on the command line. */
-export function withAbsoluteFiles(tls: TlsConfig): TlsConfig {
+export function toAbsoluteFiles(tls: TlsConfig): TlsConfig {
   return {
     ...tls,
-    certificate: tls.certificate === undefined ? undefined : withAbsolutePair(tls.certificate),
-    byServerName: tls.byServerName.map(withAbsolutePair),
-    caFile: absolute(tls.caFile),
-    crlFile: absolute(tls.crlFile),
-    pskFile: absolute(tls.pskFile),
+    certificate: tls.certificate === undefined ? undefined : toAbsolutePair(tls.certificate),
+    byServerName: tls.byServerName.map(toAbsolutePair),
+    caFile: toAbsolutePath(tls.caFile),
+    crlFile: toAbsolutePath(tls.crlFile),
+    pskFile: toAbsolutePath(tls.pskFile),
   }
 }
 
-function withAbsolutePair<Files extends { readonly certFile: string; readonly keyFile: string }>(files: Files): Files {
+function toAbsolutePair<Files extends { readonly certFile: string; readonly keyFile: string }>(files: Files): Files {
   return { ...files, certFile: resolve(files.certFile), keyFile: resolve(files.keyFile) }
 }
 
-function absolute(file: string | undefined): string | undefined {
+function toAbsolutePath(file: string | undefined): string | undefined {
   return file === undefined ? undefined : resolve(file)
 }
 
@@ -142,20 +142,20 @@ export function isLoopbackAddress(address: string): boolean {
 }
 
 /** Returns the hosts on which the API and the dashboard are served. */
-export function hostsOfApi(config: Pick<GodwitConfig, 'node' | 'http'>): readonly string[] {
+export function listApiHosts(config: Pick<GodwitConfig, 'node' | 'http'>): readonly string[] {
   const { host, dashboard } = config.http
-  const ofApi = host === undefined ? hostsOfPort(config) : [host]
+  const ofApi = host === undefined ? listPortHosts(config) : [host]
   if (dashboard?.bind === undefined) return ofApi
-  return [...ofApi, ...(dashboard.bind.host === undefined ? hostsOfPort(config) : [dashboard.bind.host])]
+  return [...ofApi, ...(dashboard.bind.host === undefined ? listPortHosts(config) : [dashboard.bind.host])]
 }
 
 /** Returns the hosts to try, in order. The next host is tried only if the machine does not have the address of the one before. */
-export function hostsFor(listener: ListenerConfig, config: GodwitConfig): readonly string[] {
-  return listener.host === undefined ? hostsOfPort(config) : [listener.host]
+export function listHosts(listener: ListenerConfig, config: GodwitConfig): readonly string[] {
+  return listener.host === undefined ? listPortHosts(config) : [listener.host]
 }
 
 /** Returns the hosts for a setting that has only a port. */
-export function hostsOfPort(config: Pick<GodwitConfig, 'node'>): readonly string[] {
+export function listPortHosts(config: Pick<GodwitConfig, 'node'>): readonly string[] {
   const { defaultListenerAddress, securityProfile } = config.node
   if (defaultListenerAddress !== undefined) return [defaultListenerAddress]
   return securityProfile === 'legacy' ? ['::', '0.0.0.0'] : ['127.0.0.1']
@@ -177,15 +177,15 @@ async function reserveFirst(
     const isMissing = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'
     if (isMissing && others.length > 0) return reserveFirst(listener, others, taken)
     const why = listenErrorText(error as NodeJS.ErrnoException, host, listener.port)
-    return { code, host, problem: `${keyOf(listener, 'bind')}: ${why}` }
+    return { code, host, problem: `${formatKey(listener, 'bind')}: ${why}` }
   }
 }
 
-function keyOfFile(listener: ListenerConfig, { setting, certificateName }: TlsProblem): string {
-  return keyOf(listener, certificateName === undefined ? setting : `sni.${certificateName}.${setting}`)
+function formatFileKey(listener: ListenerConfig, { setting, certificateName }: TlsProblem): string {
+  return formatKey(listener, certificateName === undefined ? setting : `sni.${certificateName}.${setting}`)
 }
 
 /** Returns the dotted key of a setting of the listener. */
-function keyOf({ kind, name }: ListenerConfig, setting: string): string {
+function formatKey({ kind, name }: ListenerConfig, setting: string): string {
   return name === 'default' ? `listeners.${kind}.${setting}` : `listeners.${kind}.${name}.${setting}`
 }

@@ -13,7 +13,7 @@ export type CertificateInForce = { readonly listener: string; readonly file: str
 )
 
 /** One for each certificate file. With a problem the listener continues with what it read before. */
-export function listenerCertificates(listeners: readonly ListenerAddress[]): CertificateInForce[] {
+export function readListenerCertificates(listeners: readonly ListenerAddress[]): CertificateInForce[] {
   return listeners.flatMap((listener) => {
     if (!('tls' in listener)) return []
     const { kind, name, tls } = listener
@@ -21,11 +21,11 @@ export function listenerCertificates(listeners: readonly ListenerAddress[]): Cer
     const pairs = [...(tls.certificate === undefined ? [] : [tls.certificate]), ...tls.byServerName]
     return pairs.map(({ certFile }): CertificateInForce => {
       const shown = { listener: `${kind}:${name}`, file: certFile }
-      return problem === undefined ? { ...shown, endsAtMs: endOf(certFile) } : { ...shown, problem }
+      return problem === undefined ? { ...shown, endsAtMs: readExpiry(certFile) } : { ...shown, problem }
     })
   })
 }
 
-function endOf(file: string): number {
+function readExpiry(file: string): number {
   return Date.parse(new X509Certificate(readFileSync(file)).validTo)
 }

@@ -13,8 +13,8 @@ import type { ListenerDifference, ListenerStep, ShardListener } from '../../shar
 import { type ListenerCounts, type Log, readListenerTable } from '../../telemetry/index.ts'
 import { isSocketPath, usedSlots } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
-import { changedAddress, hostsFor, type ListenerAddress, resolveListener } from './listener-addresses.ts'
-import { withoutMissingQuic } from './quic-presence.ts'
+import { resolveChanged, listHosts, type ListenerAddress, resolveListener } from './listener-addresses.ts'
+import { omitMissingQuic } from './quic-presence.ts'
 import { replaceListeners, placeListener } from './listener-placement.ts'
 
 export interface ListenerState extends ListenerCounts {
@@ -66,9 +66,9 @@ export class ListenerManager {
     this.#options = options
     this.#lastNumber = 0
     this.#work = Promise.resolve()
-    const byName = new Map(addresses.map((address) => [nameOf(address), address]))
+    const byName = new Map(addresses.map((address) => [formatName(address), address]))
     this.#listeners = config.listeners.flatMap((configured) => {
-      const address = byName.get(nameOf(configured))
+      const address = byName.get(formatName(configured))
       return address === undefined ? [] : [this.#manage(configured, config, address)]
     })
   }
@@ -84,7 +84,7 @@ export class ListenerManager {
   }
 
   /** In the order of the configuration. */
-  states(): readonly ListenerState[] {
+  listStates(): readonly ListenerState[] {
     return this.#listeners.map(
       ({ address: listener, shardListener: { connectionSlots, counts, onlyOnShard }, isStopped }) => ({
         listener,
@@ -98,7 +98,7 @@ export class ListenerManager {
 
   /** Applies the listeners of `config`. A problem is a sentence for administrators: then nothing has changed. */
   change(config: GodwitConfig): Promise<Problem | undefined> {
-    return this.#next(async () => {
+    return this.#runNext(async () => {
       // The host of ports without one is fixed at the start.
       const { node } = this.#options.config
       const plan = await this.#plan({ ...config, node })
@@ -111,21 +111,25 @@ export class ListenerManager {
    * kind and name.
    */
   restart(kind: string, name: string): Promise<Problem | boolean> {
-    return this.#next(async () => {
+    return this.#runNext(async () => {
       const found = this.#listeners.find(({ address }) => address.kind === kind && address.name === name)
       if (found === undefined) return false
-      const checked = changedAddress(found.address, found.configured)
+      const checked = resolveChanged(found.address, found.configured)
       if ('problem' in checked) return checked
-      const restarted: ManagedListener = { ...found, shardListener: this.#place(found.address), isStopped: false }
+      const restarted: ManagedListener = {
+        ...found,
+        shardListener: this.#placeListener(found.address),
+        isStopped: false,
+      }
       const listeners = this.#listeners.map((one) => (one === found ? restarted : one))
-      const difference = { opened: [restarted.shardListener], changed: [], closed: openNumbersOf([found]) }
+      const difference = { opened: [restarted.shardListener], changed: [], closed: listOpenNumbers([found]) }
       return (await this.#carryOut({ listeners, difference })) ?? true
     })
   }
 
   /** Closes a listener and disconnects its clients, until it is started. False: there is none of that kind and name. */
   stop(kind: string, name: string): Promise<Problem | boolean> {
-    return this.#next(async () => {
+    return this.#runNext(async () => {
       const found = this.#listeners.find(({ address }) => address.kind === kind && address.name === name)
       if (found === undefined) return false
       if (found.isStopped) return true
@@ -143,9 +147,9 @@ export class ListenerManager {
 
   async #plan(config: GodwitConfig): Promise<Plan | Problem> {
     const kept = new Map<ListenerConfig, ManagedListener>()
-    const byName = new Map(this.#listeners.map((one) => [nameOf(one.configured), one]))
+    const byName = new Map(this.#listeners.map((one) => [formatName(one.configured), one]))
     for (const configured of config.listeners) {
-      const old = byName.get(nameOf(configured))
+      const old = byName.get(formatName(configured))
       if (old !== undefined && canStayOpen(old, configured, config)) kept.set(configured, old)
     }
     const keptListeners = new Set(kept.values())
@@ -161,12 +165,12 @@ export class ListenerManager {
       if (old === undefined) difference.opened.push(now.shardListener)
       else if (now !== old && !now.isStopped) difference.changed.push(now.shardListener)
     }
-    return { listeners, difference: { ...difference, closed: openNumbersOf(removed) } }
+    return { listeners, difference: { ...difference, closed: listOpenNumbers(removed) } }
   }
 
   #change(old: ManagedListener, configured: ListenerConfig): ManagedListener | Problem {
     if (isDeepStrictEqual(old.configured, configured)) return old
-    const changed = changedAddress(old.address, configured)
+    const changed = resolveChanged(old.address, configured)
     if ('problem' in changed) return changed
     const { listener: address } = changed
     return {
@@ -184,11 +188,11 @@ export class ListenerManager {
     going: readonly ManagedListener[],
   ): Promise<ManagedListener | Problem | undefined> {
     const ports = going
-      .filter(({ address }) => usesUdp(address) === usesUdp(configured))
+      .filter(({ address }) => isOverUdp(address) === isOverUdp(configured))
       .map(({ address }) => address.port)
     const resolved = await resolveListener(configured, config, ports)
     if ('problem' in resolved) return resolved
-    const [address] = await withoutMissingQuic([resolved.listener], this.#options.log)
+    const [address] = await omitMissingQuic([resolved.listener], this.#options.log)
     return address === undefined ? undefined : this.#manage(configured, config, address)
   }
 
@@ -216,7 +220,7 @@ export class ListenerManager {
     const opened: ShardListener[] = []
     this.#listeners = before.map((one) => {
       if (one.isStopped || !wasClosed.has(one.shardListener.number)) return one
-      const shardListener = this.#place(one.address)
+      const shardListener = this.#placeListener(one.address)
       opened.push(shardListener)
       return { ...one, shardListener }
     })
@@ -231,19 +235,19 @@ export class ListenerManager {
   #manage(configured: ListenerConfig, config: GodwitConfig, address: ListenerAddress): ManagedListener {
     return {
       configured,
-      hosts: hostsFor(configured, config),
+      hosts: listHosts(configured, config),
       address,
-      shardListener: this.#place(address),
+      shardListener: this.#placeListener(address),
       isStopped: false,
     }
   }
 
-  #place(address: ListenerAddress): ShardListener {
+  #placeListener(address: ListenerAddress): ShardListener {
     this.#lastNumber += 1
     return placeListener(address, this.#options.shards, this.#lastNumber)
   }
 
-  #next<Result>(work: () => Promise<Result>): Promise<Result> {
+  #runNext<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#work.then(work)
     this.#work = result.catch(() => undefined)
     return result
@@ -251,25 +255,25 @@ export class ListenerManager {
 }
 
 /** Returns the numbers of the open listeners. */
-function openNumbersOf(listeners: readonly ManagedListener[]): number[] {
+function listOpenNumbers(listeners: readonly ManagedListener[]): number[] {
   return listeners.filter(({ isStopped }) => !isStopped).map(({ shardListener }) => shardListener.number)
 }
 
 type Named = Pick<ListenerConfig, 'kind' | 'name'>
 
 /** Kind and name, which are unique together. */
-function nameOf({ kind, name }: Named): string {
+function formatName({ kind, name }: Named): string {
   return `${kind} ${name}`
 }
 
-function usesUdp({ kind }: Named): boolean {
+function isOverUdp({ kind }: Named): boolean {
   return kind === 'quic'
 }
 
 /** True if the address is the same and all differences can be applied to the open listener. */
 function canStayOpen(old: ManagedListener, configured: ListenerConfig, config: GodwitConfig): boolean {
   const hasSameAddress =
-    old.configured.port === configured.port && isDeepStrictEqual(old.hosts, hostsFor(configured, config))
+    old.configured.port === configured.port && isDeepStrictEqual(old.hosts, listHosts(configured, config))
   return hasSameAddress && (configured.kind !== 'quic' || isDeepStrictEqual(old.configured, configured))
 }
 
@@ -277,12 +281,12 @@ function canStayOpen(old: ManagedListener, configured: ListenerConfig, config: G
  * `withOwn` adds listeners without settings. Always called: a listener may have only default settings, and its files
  * may have changed.
  */
-export function listenersConsumer(
+export function createListenersConsumer(
   listeners: ListenerManager,
   withOwn: (config: GodwitConfig) => GodwitConfig,
 ): ConfigConsumer {
   return {
-    owns: (key) => key.startsWith('listeners.'),
+    canApply: (key) => key.startsWith('listeners.'),
     isAlwaysApplied: true,
     apply: (config) => listeners.change(withOwn(config)),
   }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { shardOf } from '../../core/index.ts'
+import { computeOwnerShard } from '../../core/index.ts'
 import type { ShardListener } from '../../shard/index.ts'
 import { createListenerTable } from '../../telemetry/index.ts'
 import { createSharedSlots, isSocketPath } from '../../transports/index.ts'
@@ -40,7 +40,7 @@ function toShardListener(listener: ListenerAddress, shards: number, lasting: Las
   const onlyOnShard = isSocketPath(listener.host)
     ? 0
     : listener.kind === 'quic'
-      ? shardOf(listener.name, shards)
+      ? computeOwnerShard(listener.name, shards)
       : undefined
   const sharing = onlyOnShard === undefined ? shards : 1
   const { maxConnectionRate } = listener

@@ -3,7 +3,7 @@ import { problemOfQuic } from '../../transports/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 
 /** Returns the listeners without those for QUIC if the QUIC library is not available on this machine. */
-export async function withoutMissingQuic(
+export async function omitMissingQuic(
   listeners: readonly ListenerAddress[],
   log: Log,
 ): Promise<readonly ListenerAddress[]> {

@@ -20,7 +20,7 @@ export async function reserveTcpPort(host: string, port: number, taken: readonly
   if (port === 0) return reserveAnyPort(host)
   const { address } = await lookup(host)
   const place = { host: address, port }
-  if (taken.some((other) => overlap(other, place))) throw addressInUse()
+  if (taken.some((other) => isOverlapping(other, place))) throw createAddressInUseError()
   return { place, release: await bindOnly(place) }
 }
 
@@ -43,7 +43,7 @@ function reserveAnyPort(host: string): Promise<ReservedPort> {
  */
 function bindOnly({ host, port }: Place): Promise<ReservedPort['release']> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: reachable(host), port, localAddress: host, localPort: port })
+    const socket = connect({ host: toReachableHost(host), port, localAddress: host, localPort: port })
     const release = (): Promise<void> =>
       new Promise((closed) => {
         if (socket.closed) return closed()
@@ -59,20 +59,20 @@ function bindOnly({ host, port }: Place): Promise<ReservedPort['release']> {
   })
 }
 
-function reachable(host: string): string {
+function toReachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '::1' : host
 }
 
 /** `::` includes IPv4 addresses. */
-function overlap(one: Place, other: Place): boolean {
+function isOverlapping(one: Place, other: Place): boolean {
   if (one.port !== other.port) return false
   const hosts = [one.host, other.host]
   if (one.host === other.host || hosts.includes('::')) return true
   return hosts.includes('0.0.0.0') && !hosts.some((host) => isIPv6(host))
 }
 
-function addressInUse(): NodeJS.ErrnoException {
+function createAddressInUseError(): NodeJS.ErrnoException {
   return Object.assign(new Error('the port is taken by another listener'), { code: 'EADDRINUSE' })
 }
 

@@ -69,7 +69,7 @@ export class Alarms {
     active.occurrences += 1
     if (active.sources.size < maxActive) active.sources.add(source)
     this.#options.log.error('alarm', { name, message })
-    this.#notifyListeners('activate', alarmOf(name, active, undefined))
+    this.#notifyListeners('activate', toAlarm(name, active, undefined))
   }
 
   /** Updates the text of an active alarm, such as a number in it, without raising it again. */
@@ -79,7 +79,7 @@ export class Alarms {
   }
 
   /** The problem has ended for this source. Does nothing if it was not raised. */
-  over(name: string, message: string, source = ''): void {
+  end(name: string, message: string, source = ''): void {
     const active = this.#active.get(name)
     if (active === undefined || !active.sources.delete(source) || active.sources.size > 0) return
     this.#end(name, active, message)
@@ -94,17 +94,17 @@ export class Alarms {
   }
 
   /** Returns names of alarms that this source raised. */
-  raisedBy(source: string): string[] {
+  listRaised(source: string): string[] {
     return [...this.#active].filter(([, { sources }]) => sources.has(source)).map(([name]) => name)
   }
 
   /** Oldest first. */
-  active(): Alarm[] {
-    return [...this.#active].map(([name, active]) => alarmOf(name, active, undefined))
+  listActive(): Alarm[] {
+    return [...this.#active].map(([name, active]) => toAlarm(name, active, undefined))
   }
 
   /** Ended alarms, the latest first. */
-  history(): Alarm[] {
+  listHistory(): Alarm[] {
     return this.#history.toReversed()
   }
 
@@ -114,7 +114,7 @@ export class Alarms {
 
   #end(name: string, active: ActiveAlarm, message: string): void {
     this.#active.delete(name)
-    const alarm = alarmOf(name, active, this.#nowMs())
+    const alarm = toAlarm(name, active, this.#nowMs())
     this.#history.push(alarm)
     if (this.#history.length > (this.#options.maxInHistory ?? defaultMaxInHistory)) this.#history.shift()
     this.#options.log.warn('alarm ended', { name, message })
@@ -126,7 +126,7 @@ export class Alarms {
   }
 }
 
-function alarmOf(name: string, active: ActiveAlarm, deactivatedAtMs: number | undefined): Alarm {
+function toAlarm(name: string, active: ActiveAlarm, deactivatedAtMs: number | undefined): Alarm {
   const { message, activatedAtMs, occurrences } = active
   return { name, message, activatedAtMs, deactivatedAtMs, occurrences }
 }

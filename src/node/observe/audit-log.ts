@@ -50,9 +50,9 @@ export function openAuditLog(dataDirectory: string, log: Log, maxBytes: number):
       file.maxBytes = changed / 2
       return writer.shorten()
     },
-    note: (entry) => writer.note(`${JSON.stringify(entry)}\n`),
+    record: (entry) => writer.append(`${JSON.stringify(entry)}\n`),
     list: async (query, { page, limit }) => {
-      const lines = await file.linesOf(query)
+      const lines = await file.readLines(query)
       const last = lines.length - (page - 1) * limit
       const chosen = lines.slice(Math.max(0, last - limit), Math.max(0, last)).toReversed()
       return { items: chosen.map((line) => JSON.parse(line) as AuditEntry), count: lines.length }
@@ -74,7 +74,7 @@ class AuditWriter {
     this.#log = log
   }
 
-  async note(line: string): Promise<void> {
+  async append(line: string): Promise<void> {
     if (this.#isClosed) return
     this.#waiting.push(line)
     // The current write does not contain this line; the next one does.
@@ -86,7 +86,7 @@ class AuditWriter {
   /** Deletes what exceeds the maximum now. */
   async shorten(): Promise<void> {
     await this.#writing
-    this.#writing ??= this.#whileWriting(() => this.#file.shorten())
+    this.#writing ??= this.#runWhileWriting(() => this.#file.shorten())
     await this.#writing
   }
 
@@ -98,12 +98,12 @@ class AuditWriter {
 
   #write(): Promise<void> {
     const lines = this.#waiting.splice(0)
-    return this.#whileWriting(async () => {
+    return this.#runWhileWriting(async () => {
       if (lines.length > 0) await this.#file.append(Buffer.from(lines.join('')))
     }, lines.length)
   }
 
-  async #whileWriting(work: () => Promise<void>, lines = 0): Promise<void> {
+  async #runWhileWriting(work: () => Promise<void>, lines = 0): Promise<void> {
     try {
       await work()
     } catch (error) {
@@ -168,7 +168,7 @@ class AuditFile {
   }
 
   /** Oldest first. Their size is within the maximum. */
-  async linesOf(query: AuditQuery): Promise<string[]> {
+  async readLines(query: AuditQuery): Promise<string[]> {
     const found: string[] = []
     for (const path of [this.#oldPath, this.#path]) {
       const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
@@ -217,6 +217,6 @@ export async function reloadWithAudit(
   const fate = outcome.isDone
     ? ({ outcome: 'done', message: '' } as const)
     : ({ outcome: 'refused', message: outcome.message } as const)
-  await audit.note({ atMs, ...bySignal, ...same, ...requestFields, ...fate, tookMs: Date.now() - atMs })
+  await audit.record({ atMs, ...bySignal, ...same, ...requestFields, ...fate, tookMs: Date.now() - atMs })
   return outcome
 }

@@ -11,7 +11,7 @@ import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
 import type { Alarms } from './alarms.ts'
 import { setFreeDescriptors } from '../../transports/index.ts'
-import { openFileLimitIn } from '../data-dir/machine-limits.ts'
+import { parseOpenFileLimit } from '../data-dir/machine-limits.ts'
 
 const intervalMs = 1_000
 /** Prevents that the alarm repeatedly ends and starts while the last descriptor is used and freed. */
@@ -21,7 +21,7 @@ const keptDescriptors = 16
 const keptShare = 1 / 16
 
 export interface DescriptorMonitorOptions {
-  readonly alarms: Pick<Alarms, 'raise' | 'over'>
+  readonly alarms: Pick<Alarms, 'raise' | 'end'>
   /** Receives the number that connections may still use. */
   readonly freeDescriptors?: SharedArrayBuffer
   /** Opens a file and closes it. Throws the system's error. */
@@ -62,46 +62,47 @@ export class DescriptorMonitor {
   }
 
   start(): void {
-    this.look()
-    this.#timer = setInterval(() => this.look(), intervalMs).unref()
+    this.poll()
+    this.#timer = setInterval(() => this.poll(), intervalMs).unref()
   }
 
   stop(): void {
     clearInterval(this.#timer)
   }
 
-  look(): void {
+  poll(): void {
     try {
       this.#tryToOpen()
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // Other errors of that file say nothing about descriptors.
-      if (code === 'EMFILE' || code === 'ENFILE') return this.#noteFailure(code)
+      if (code === 'EMFILE' || code === 'ENFILE') return this.#recordFailure(code)
     }
-    this.#noteSuccess()
+    this.#recordSuccess()
   }
 
-  #noteFailure(code: 'EMFILE' | 'ENFILE'): void {
+  #recordFailure(code: 'EMFILE' | 'ENFILE'): void {
     this.#lackingSeconds += 1
     this.#open = { ...this.#open, count: countOpen() }
     if (this.#freeDescriptors !== undefined) setFreeDescriptors(this.#freeDescriptors, 0)
-    if (this.#goodLooks === undefined) this.#alarms.raise('descriptors', descriptorText(code, this.#open))
+    if (this.#goodLooks === undefined) this.#alarms.raise('descriptors', describeDescriptors(code, this.#open))
     this.#goodLooks = 0
   }
 
-  #noteSuccess(): void {
+  #recordSuccess(): void {
     const [count, limit] = [countOpen(), readLimit() ?? this.#open.limit]
     this.#open = { count, limit }
-    if (this.#freeDescriptors !== undefined) setFreeDescriptors(this.#freeDescriptors, leftForConnections(this.#open))
+    if (this.#freeDescriptors !== undefined)
+      setFreeDescriptors(this.#freeDescriptors, computeFreeDescriptors(this.#open))
     if (this.#goodLooks === undefined) return
     this.#goodLooks += 1
     if (this.#goodLooks < goodLooksToEnd) return
     this.#goodLooks = undefined
-    this.#alarms.over('descriptors', 'files can be opened again, and clients are let in')
+    this.#alarms.end('descriptors', 'files can be opened again, and clients are let in')
   }
 }
 
-function leftForConnections({ count, limit }: OpenFiles): number {
+function computeFreeDescriptors({ count, limit }: OpenFiles): number {
   if (count === undefined || limit === undefined) return Infinity
   return Math.floor(limit - count - Math.min(keptDescriptors, limit * keptShare))
 }
@@ -110,7 +111,7 @@ function openNothing(): void {
   closeSync(openSync(devNull, 'r'))
 }
 
-function descriptorText(code: 'EMFILE' | 'ENFILE', { count }: OpenFiles): string {
+function describeDescriptors(code: 'EMFILE' | 'ENFILE', { count }: OpenFiles): string {
   const consequence = 'connected clients are served, new ones are refused or wait'
   return code === 'EMFILE'
     ? `the process cannot open files, ${count ?? 'as many as the system allows'} are open: ${consequence}; raise the open-file limit (ulimit -n)`
@@ -131,7 +132,7 @@ function countOpen(): number | undefined {
 /** Reads the limit again each time, because it may change while the broker runs. */
 function readLimit(): number | undefined {
   try {
-    const limit = openFileLimitIn(readFileSync('/proc/self/limits', 'utf8'))
+    const limit = parseOpenFileLimit(readFileSync('/proc/self/limits', 'utf8'))
     return Number.isFinite(limit) ? limit : undefined
   } catch {
     // Not Linux, or no descriptor is free now.

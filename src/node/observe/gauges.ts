@@ -87,7 +87,7 @@ export class Gauges {
     this.#endLoopWatch = monitorLoop((delay) => (this.#loopDelay = delay))
     this.#timer = setInterval(() => {
       this.read()
-      this.#noteMoment()
+      this.#recordSample()
       onSample()
     }, intervalMs).unref()
   }
@@ -104,7 +104,7 @@ export class Gauges {
     for (const [name, counter] of highestCounters) this.#raise(name, counters[counter])
     this.#raise('memoryBytes', memoryBytes)
     this.#raise('cpuPercent', cpuPercent)
-    const { loopDelay, rates } = { loopDelay: this.#loopDelay, rates: this.#rates(counters) }
+    const { loopDelay, rates } = { loopDelay: this.#loopDelay, rates: this.#computeRates(counters) }
     const memory = memoryOfThread()
     return { counters, memoryBytes, cpuPercent, highest: this.#highest, rates, loopDelay, memory }
   }
@@ -135,25 +135,25 @@ export class Gauges {
     return this.#cpuPercent
   }
 
-  #noteMoment(): void {
-    this.#samples.push(momentOf(readCounters(this.#counters)))
+  #recordSample(): void {
+    this.#samples.push(toSample(readCounters(this.#counters)))
     if (this.#samples.length > rateIntervals) this.#samples.shift()
   }
 
-  #rates(counters: Record<CounterName, number>): GaugeReading['rates'] {
-    const now = momentOf(counters)
+  #computeRates(counters: Record<CounterName, number>): GaugeReading['rates'] {
+    const now = toSample(counters)
     const then = this.#samples[0]
     const seconds = then === undefined ? 0 : (now.atMs - then.atMs) / 1_000
     if (then === undefined || seconds <= 0) return { received: 0, sent: 0, dropped: 0 }
-    const rate = (to: number, from: number): number => Math.max(0, Math.round((to - from) / seconds))
+    const computeRate = (to: number, from: number): number => Math.max(0, Math.round((to - from) / seconds))
     return {
-      received: rate(now.received, then.received),
-      sent: rate(now.sent, then.sent),
-      dropped: rate(now.dropped, then.dropped),
+      received: computeRate(now.received, then.received),
+      sent: computeRate(now.sent, then.sent),
+      dropped: computeRate(now.dropped, then.dropped),
     }
   }
 }
 
-function momentOf({ messagesReceived, messagesSent, messagesDropped }: Record<CounterName, number>): Sample {
+function toSample({ messagesReceived, messagesSent, messagesDropped }: Record<CounterName, number>): Sample {
   return { atMs: performance.now(), received: messagesReceived, sent: messagesSent, dropped: messagesDropped }
 }

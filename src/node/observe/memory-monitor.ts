@@ -48,8 +48,8 @@ export interface MemoryMonitorOptions {
   /** Collects garbage in all threads. */
   collect(): void
   /** Returns the largest uses and their clients, as text. */
-  largest(): Promise<string>
-  readonly alarms: Pick<Alarms, 'raise' | 'over'>
+  describeLargest(): Promise<string>
+  readonly alarms: Pick<Alarms, 'raise' | 'end'>
   readonly nowMs?: () => number
 }
 
@@ -76,12 +76,12 @@ export class MemoryMonitor {
   }
 
   /** Called every `lookIntervalMs`. */
-  look(): void {
+  poll(): void {
     const reading = this.#options.read()
-    const part = this.#partOf(reading)
+    const part = this.#computePart(reading)
     const nowMs = this.#nowMs()
     const before = this.#level
-    this.#level = this.#levelAt(part, nowMs)
+    this.#level = this.#computeLevel(part, nowMs)
     const isDue = this.#level !== 'normal' && nowMs - this.#sentAtMs >= sendIntervalMs
     if (this.#level !== 'hard' || before !== 'hard') this.#step = 0
     else if (isDue) this.#step++
@@ -98,12 +98,12 @@ export class MemoryMonitor {
     return isShort && nowMs - this.#collectedAtMs >= collectionIntervalsMs[this.#level]
   }
 
-  #partOf({ residentBytes, heapBytes }: MemoryReading): number {
+  #computePart({ residentBytes, heapBytes }: MemoryReading): number {
     const { limitBytes, maxHeapBytes } = this.#options
     return Math.max(residentBytes / limitBytes, ...heapBytes.map((bytes) => bytes / maxHeapBytes))
   }
 
-  #levelAt(part: number, nowMs: number): MemoryLevel {
+  #computeLevel(part: number, nowMs: number): MemoryLevel {
     if (part >= (this.#level === 'hard' ? parts.hardEnds : parts.hard)) return 'hard'
     if (this.#level !== 'normal') return part >= parts.softEnds ? 'soft' : 'normal'
     // The level becomes `soft` only if the memory is still in use after a garbage collection.
@@ -124,15 +124,15 @@ export class MemoryMonitor {
   #announce(reading: MemoryReading): void {
     const { alarms, limitBytes } = this.#options
     const level = this.#level
-    const largest = level === 'normal' ? undefined : this.#options.largest()
-    const used = `${mib(reading.residentBytes)} of ${mib(limitBytes)} (node.memory_limit)`
+    const largest = level === 'normal' ? undefined : this.#options.describeLargest()
+    const used = `${formatMib(reading.residentBytes)} of ${formatMib(limitBytes)} (node.memory_limit)`
     this.#announced = Promise.all([largest, this.#announced]).then(([users]) => {
-      if (users === undefined) alarms.over('memory', 'there is enough memory again')
+      if (users === undefined) alarms.end('memory', 'there is enough memory again')
       else alarms.raise('memory', `the memory is short (${level}): ${used}; ${users}`)
     })
   }
 }
 
-export function mib(bytes: number): string {
+export function formatMib(bytes: number): string {
   return `${Math.round(bytes / bytesPerMib)} MiB`
 }

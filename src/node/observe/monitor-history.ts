@@ -82,7 +82,7 @@ export class MonitorHistory {
   }
 
   /** Returns the last milliseconds, oldest first: steps of 10 s within the last hour, else of 60 s. */
-  latest(ms: number): readonly MonitorPoint[] {
+  listLatest(ms: number): readonly MonitorPoint[] {
     const points = ms <= maxFinePoints * fineStepMs ? this.#fine : this.#coarse
     const from = this.#nowMs() - ms
     return points.filter(({ time_stamp: at }) => at > from)
@@ -91,7 +91,7 @@ export class MonitorHistory {
   /** Ends a step. */
   sample(): void {
     const now = readCounters(this.#options.counters)
-    const point = pointOf(now, this.#before, this.#nowMs())
+    const point = toPoint(now, this.#before, this.#nowMs())
     this.#before = now
     this.#add(point)
     this.#unwritten.push(point)
@@ -111,7 +111,7 @@ export class MonitorHistory {
     const minute = Math.floor(point.time_stamp / coarseStepMs) * coarseStepMs
     const last = this.#coarse.at(-1)
     if (last !== undefined && last.time_stamp === minute) {
-      this.#coarse[this.#coarse.length - 1] = { ...sumOf(last, point), time_stamp: minute }
+      this.#coarse[this.#coarse.length - 1] = { ...sumPoints(last, point), time_stamp: minute }
       return
     }
     if (last !== undefined && minute < last.time_stamp) this.#coarse = []
@@ -130,7 +130,7 @@ export class MonitorHistory {
 
   async #append(points: readonly MonitorPoint[]): Promise<void> {
     try {
-      await appendFile(this.#path, linesOf(points), { mode: fileMode })
+      await appendFile(this.#path, formatLines(points), { mode: fileMode })
     } catch (error) {
       this.#warn(error)
     }
@@ -141,7 +141,7 @@ export class MonitorHistory {
     const from = this.#fine[0]?.time_stamp ?? Number.POSITIVE_INFINITY
     const minutes = this.#coarse.filter(({ time_stamp: at }) => at + coarseStepMs <= from)
     try {
-      await writeFile(`${this.#path}.new`, linesOf([...minutes, ...this.#fine]), { mode: fileMode })
+      await writeFile(`${this.#path}.new`, formatLines([...minutes, ...this.#fine]), { mode: fileMode })
       await rename(`${this.#path}.new`, this.#path)
     } catch (error) {
       this.#warn(error)
@@ -174,8 +174,8 @@ export class MonitorHistory {
   }
 }
 
-function pointOf(now: Counters, before: Counters, atMs: number): MonitorPoint {
-  const step = (name: CounterName): number => Math.max(0, now[name] - before[name])
+function toPoint(now: Counters, before: Counters, atMs: number): MonitorPoint {
+  const computeStep = (name: CounterName): number => Math.max(0, now[name] - before[name])
   return {
     time_stamp: atMs,
     connections: now.connectionsOpen,
@@ -183,16 +183,16 @@ function pointOf(now: Counters, before: Counters, atMs: number): MonitorPoint {
     topics: now.topicsStored,
     subscriptions: now.subscriptionsStored,
     retained: now.retainedOfClientsStored,
-    received: step('messagesReceived'),
-    sent: step('messagesSent'),
-    received_bytes: step('bytesReceived'),
-    sent_bytes: step('bytesSent'),
-    dropped: step('messagesDropped'),
+    received: computeStep('messagesReceived'),
+    sent: computeStep('messagesSent'),
+    received_bytes: computeStep('bytesReceived'),
+    sent_bytes: computeStep('bytesSent'),
+    dropped: computeStep('messagesDropped'),
   }
 }
 
 /** Gauges of the later one, sums of both counts. */
-function sumOf(earlier: MonitorPoint, later: MonitorPoint): MonitorPoint {
+function sumPoints(earlier: MonitorPoint, later: MonitorPoint): MonitorPoint {
   return {
     ...later,
     received: earlier.received + later.received,
@@ -217,7 +217,7 @@ const keys: readonly (keyof MonitorPoint)[] = [
   'dropped',
 ]
 
-function linesOf(points: readonly MonitorPoint[]): string {
+function formatLines(points: readonly MonitorPoint[]): string {
   return points.map((point) => `${JSON.stringify(keys.map((key) => point[key]))}\n`).join('')
 }
 

@@ -30,10 +30,10 @@ export class OverloadMonitor {
 
   /** Once a second. */
   check(): void {
-    for (const [shard, { loopDelay }] of this.#rows.entries()) this.#lookAt(shard, loopDelay.meanSeconds)
+    for (const [shard, { loopDelay }] of this.#rows.entries()) this.#checkShard(shard, loopDelay.meanSeconds)
   }
 
-  #lookAt(shard: number, seconds: number): void {
+  #checkShard(shard: number, seconds: number): void {
     const seen = this.#seen[shard]
     const isLate = seconds > lateSeconds
     seen.late = isLate ? seen.late + 1 : 0
@@ -45,7 +45,7 @@ export class OverloadMonitor {
       this.#alarms.raise('overload', text, source)
     } else if (seen.isRaised && seen.inTime >= checksUntilCleared) {
       seen.isRaised = false
-      this.#alarms.over('overload', `${source} keeps up again`, source)
+      this.#alarms.end('overload', `${source} keeps up again`, source)
     }
   }
 }

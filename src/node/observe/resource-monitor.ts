@@ -29,11 +29,11 @@ export interface ResourceMonitorOptions {
   /** Absolute. */
   readonly dataDirectory: string
   /** The current ones; `file` absolute. */
-  readonly shownCertificates: () => readonly ShownCertificate[]
+  readonly listCertificates: () => readonly ShownCertificate[]
   readonly alarms: Alarms
   readonly nowMs?: () => number
   /** Free space of a directory's disk, for this account. */
-  readonly freeBytes?: (directory: string) => Promise<number>
+  readonly readFreeBytes?: (directory: string) => Promise<number>
 }
 
 export class ResourceMonitor {
@@ -63,13 +63,13 @@ export class ResourceMonitor {
   }
 
   start(): void {
-    const lookAtDisk = (): void => void this.lookAtDisk()
-    const lookAtCertificates = (): void => void this.lookAtCertificates()
-    lookAtDisk()
-    lookAtCertificates()
+    const checkDisk = (): void => void this.checkDisk()
+    const checkCertificates = (): void => void this.checkCertificates()
+    checkDisk()
+    checkCertificates()
     this.#timers = [
-      setInterval(lookAtDisk, diskIntervalMs).unref(),
-      setInterval(lookAtCertificates, certificateIntervalMs).unref(),
+      setInterval(checkDisk, diskIntervalMs).unref(),
+      setInterval(checkCertificates, certificateIntervalMs).unref(),
     ]
   }
 
@@ -77,17 +77,17 @@ export class ResourceMonitor {
     for (const timer of this.#timers) clearInterval(timer)
   }
 
-  async lookAtDisk(): Promise<void> {
-    const { dataDirectory, alarms, freeBytes = freeBytesOf } = this.#options
+  async checkDisk(): Promise<void> {
+    const { dataDirectory, alarms, readFreeBytes: freeBytes = readDiskFreeBytes } = this.#options
     this.#diskFreeBytes = undefined
     try {
       this.#diskFreeBytes = await freeBytes(dataDirectory)
     } catch (error) {
       return alarms.raise('disk-unreadable', `the disk under ${dataDirectory}: ${(error as Error).message}`)
     }
-    alarms.over('disk-unreadable', 'it can be looked at again')
-    if (this.#diskFreeBytes >= minFreeBytes) return alarms.over('disk-full', 'the disk has enough free space again')
-    const isReported = alarms.active().some(({ name }) => name === 'disk-full')
+    alarms.end('disk-unreadable', 'it can be looked at again')
+    if (this.#diskFreeBytes >= minFreeBytes) return alarms.end('disk-full', 'the disk has enough free space again')
+    const isReported = alarms.listActive().some(({ name }) => name === 'disk-full')
     const text = `${Math.floor(this.#diskFreeBytes / bytesPerMib)} MiB are left on the disk under ${dataDirectory}: free some space`
     if (isReported && this.#diskFreeBytes > this.#reportedFreeBytes / 2) return alarms.update('disk-full', text)
     this.#reportedFreeBytes = this.#diskFreeBytes
@@ -95,45 +95,45 @@ export class ResourceMonitor {
   }
 
   /** Resolves when every certificate file was checked. If it is called again meanwhile, for changed listeners, the result of this call is dropped. */
-  async lookAtCertificates(): Promise<void> {
+  async checkCertificates(): Promise<void> {
     const check = ++this.#lastCheck
-    const shown = this.#options.shownCertificates()
-    const found = await Promise.all(shown.map(async (one) => ({ ...one, endsAtMs: await endOf(one.file) })))
+    const shown = this.#options.listCertificates()
+    const found = await Promise.all(shown.map(async (one) => ({ ...one, endsAtMs: await readExpiry(one.file) })))
     if (check !== this.#lastCheck) return
     // The user of an unreadable certificate reports it.
     this.#certificates = found.filter((one) => one.endsAtMs !== undefined) as readonly CertificateReading[]
     for (const certificate of this.#certificates) this.#judge(certificate)
-    const inUse = new Set(shown.map(sourceOf))
+    const inUse = new Set(shown.map(formatSource))
     for (const source of this.#raised.keys()) if (!inUse.has(source)) this.#end(source, `${source} is in use no more`)
   }
 
   #judge(certificate: CertificateReading): void {
     const { alarms, nowMs = Date.now } = this.#options
     const { of, file, endsAtMs } = certificate
-    const source = sourceOf(certificate)
+    const source = formatSource(certificate)
     const days = Math.floor((endsAtMs - nowMs()) / dayMs)
     if (days >= warningDays) return this.#end(source, `${file} is good for ${days} days`)
-    const text = `${of}: the certificate in ${file} ${whenIn(days)}: renew it`
+    const text = `${of}: the certificate in ${file} ${describeDays(days)}: renew it`
     if (this.#raised.get(source) === text) return
     this.#raised.set(source, text)
     alarms.raise('certificate-ends', text, source)
   }
 
   #end(source: string, words: string): void {
-    if (this.#raised.delete(source)) this.#options.alarms.over('certificate-ends', words, source)
+    if (this.#raised.delete(source)) this.#options.alarms.end('certificate-ends', words, source)
   }
 }
 
-function whenIn(days: number): string {
+function describeDays(days: number): string {
   if (days < 0) return 'has ended'
   return days === 0 ? 'ends today' : days === 1 ? 'ends in a day' : `ends in ${days} days`
 }
 
-function sourceOf({ of, file }: ShownCertificate): string {
+function formatSource({ of, file }: ShownCertificate): string {
   return `${of} ${file}`
 }
 
-async function endOf(file: string): Promise<number | undefined> {
+async function readExpiry(file: string): Promise<number | undefined> {
   try {
     return Date.parse(new X509Certificate(await readFile(file)).validTo)
   } catch {
@@ -141,7 +141,7 @@ async function endOf(file: string): Promise<number | undefined> {
   }
 }
 
-async function freeBytesOf(directory: string): Promise<number> {
+async function readDiskFreeBytes(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory)
   return bavail * bsize
 }

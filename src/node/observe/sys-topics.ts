@@ -39,8 +39,8 @@ const metrics: readonly (readonly [topic: string, counter: CounterName])[] = [
 ]
 
 /** Prefix of messages about the clients of a node. */
-export function clientEventsTopic(nodeName: string): string {
-  return `${topicOf(nodeName)}/clients`
+export function formatClientEventsTopic(nodeName: string): string {
+  return `${formatTopic(nodeName)}/clients`
 }
 
 export class SysTopics {
@@ -53,7 +53,7 @@ export class SysTopics {
 
   constructor(options: SysTopicsOptions) {
     this.#options = options
-    this.#topic = topicOf(options.nodeName)
+    this.#topic = formatTopic(options.nodeName)
     this.#startedAtMs = performance.now()
     this.#highest = new Map()
     this.#intervalMs = options.intervalMs
@@ -79,7 +79,7 @@ export class SysTopics {
   }
 
   /** Publishes that an alarm was raised or ended. The message is not retained, because the API returns active alarms. */
-  noteAlarm(what: 'activate' | 'deactivate', { name, message, activatedAtMs, deactivatedAtMs }: Alarm): void {
+  publishAlarm(what: 'activate' | 'deactivate', { name, message, activatedAtMs, deactivatedAtMs }: Alarm): void {
     const payload = JSON.stringify({ name, message, activated_at: activatedAtMs, deactivated_at: deactivatedAtMs })
     this.#options.publish([{ topic: `${this.#topic}/alarms/${what}`, payload, retain: false }])
   }
@@ -92,7 +92,7 @@ export class SysTopics {
       void messages.push({ topic: `${this.#topic}/${name}`, payload: String(payload), retain: true })
     add('version', version)
     add('sysdescr', 'Godwit MQTT broker')
-    add('uptime', inWords(performance.now() - this.#startedAtMs))
+    add('uptime', formatUptime(performance.now() - this.#startedAtMs))
     add('datetime', new Date().toISOString().slice(0, 19).replace('T', ' '))
     for (const [name, counter] of stats) {
       const highest = Math.max(sums[counter], this.#highest.get(name) ?? 0)
@@ -105,12 +105,12 @@ export class SysTopics {
   }
 }
 
-function topicOf(nodeName: string): string {
+function formatTopic(nodeName: string): string {
   return `$SYS/brokers/${nodeName}`
 }
 
 /** `2 days, 1 hours, 0 minutes, 5 seconds` */
-function inWords(spanMs: number): string {
+function formatUptime(spanMs: number): string {
   const seconds = Math.floor(spanMs / 1_000)
   const parts = [
     [Math.floor(seconds / 86_400), 'days'],

@@ -81,7 +81,7 @@ export class Traces {
 
   async #find(file: string): Promise<void> {
     try {
-      const found = foundTrace(file.slice(0, -extension.length), await beginningOf(join(this.#directory, file)))
+      const found = parseTrace(file.slice(0, -extension.length), await readBeginning(join(this.#directory, file)))
       if (found !== undefined) this.#traces.set(found.name, found)
     } catch (error) {
       this.#options.log.warn('trace file not readable', { file, why: (error as Error).message })
@@ -105,7 +105,7 @@ export class Traces {
     if (this.#traces.has(name)) return 'taken'
     if (this.#traces.size >= maxTraces) return 'too-many'
     const startedAtMs = Date.now()
-    const stream = createWriteStream(this.#path(name), { flags: 'w', mode: fileMode })
+    const stream = createWriteStream(this.#resolvePath(name), { flags: 'w', mode: fileMode })
     const timer = setTimeout(() => void this.#end(name), durationMs).unref()
     const endsAtMs = startedAtMs + durationMs
     const what = { name, namespace, type, value, startedAtMs, endsAtMs }
@@ -116,13 +116,13 @@ export class Traces {
       void this.#end(name)
     })
     this.#traces.set(name, trace)
-    this.note(name, { trace: name, namespace, type, value, startedAtMs, endsAtMs })
+    this.writeLine(name, { trace: name, namespace, type, value, startedAtMs, endsAtMs })
     await this.#sendTargets()
     return undefined
   }
 
   /** Writes a line to the trace of that name, if it still runs. */
-  note(name: string, line: TraceLine): void {
+  writeLine(name: string, line: TraceLine): void {
     const trace = this.#traces.get(name)
     if (trace?.stream === undefined || trace.stream.writableLength > maxPendingBytes) return
     const text = `${escapeUnsafe(JSON.stringify(line))}\n`
@@ -145,7 +145,7 @@ export class Traces {
     if (!this.#traces.has(name)) return false
     await this.#end(name)
     this.#traces.delete(name)
-    await unlink(this.#path(name)).catch((error: NodeJS.ErrnoException) => {
+    await unlink(this.#resolvePath(name)).catch((error: NodeJS.ErrnoException) => {
       // A file that does not exist need not be deleted.
       if (error.code !== 'ENOENT') throw error
     })
@@ -158,7 +158,7 @@ export class Traces {
     const { stream } = trace
     // All earlier lines are in the file when this callback runs.
     if (stream !== undefined) await new Promise((resolve) => stream.write('', resolve))
-    return readFile(this.#path(name), 'utf8')
+    return readFile(this.#resolvePath(name), 'utf8')
   }
 
   /** The node stops: files are closed and remain. */
@@ -182,7 +182,7 @@ export class Traces {
     )
   }
 
-  #path(name: string): string {
+  #resolvePath(name: string): string {
     return join(this.#directory, `${name}${extension}`)
   }
 }
@@ -195,7 +195,7 @@ async function closeTrace(trace: StoredTrace): Promise<void> {
 }
 
 /** Returns the maximum size of a first line, and the size of the file. */
-async function beginningOf(path: string): Promise<{ readonly text: string; readonly bytes: number }> {
+async function readBeginning(path: string): Promise<{ readonly text: string; readonly bytes: number }> {
   await using file = await open(path)
   const { size } = await file.stat()
   const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(size, maxFirstLineBytes)), { position: 0 })
@@ -203,7 +203,7 @@ async function beginningOf(path: string): Promise<{ readonly text: string; reado
 }
 
 /** Returns the trace that the first line of a file describes; undefined: the file is not a trace. */
-function foundTrace(name: string, { text, bytes }: { text: string; bytes: number }): StoredTrace | undefined {
+function parseTrace(name: string, { text, bytes }: { text: string; bytes: number }): StoredTrace | undefined {
   try {
     const { namespace, type, value, startedAtMs, endsAtMs } = JSON.parse(
       text.slice(0, text.indexOf('\n')),

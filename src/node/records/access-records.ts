@@ -47,7 +47,7 @@ export interface AccessRecordsDependencies {
   /** Sends a change to the shards. Resolves when every running shard has applied it. */
   sendToShards(change: AccessChange): Promise<void>
   /** Called when a namespace was created, changed or deleted, and for each namespace at the start. `record` undefined: deleted. */
-  noteNamespace?(name: string, record: NamespaceRecord | undefined): void
+  onNamespace?(name: string, record: NamespaceRecord | undefined): void
 }
 
 /** Reads the stored records. Throws StorageFailure. */
@@ -56,7 +56,7 @@ export async function openAccessRecords(dependencies: AccessRecordsDependencies)
   for (const kind of [...accessKinds, ...adminKinds]) {
     for await (const record of dependencies.store.read({ kind })) if (record.kind === kind) found.push(record)
   }
-  found.sort((a, b) => momentOf(a) - momentOf(b))
+  found.sort((a, b) => findMomentMs(a) - findMomentMs(b))
   return new AccessRecords(dependencies, found)
 }
 
@@ -93,11 +93,13 @@ export class AccessRecords {
   }
 
   find<Key extends NodeRecordKey>(key: Key): Extract<NodeRecord, { kind: Key['kind'] }> | undefined {
-    return this.#lists.get(listOf(key))?.get(nameOf(key)) as Extract<NodeRecord, { kind: Key['kind'] }> | undefined
+    return this.#lists.get(formatListName(key))?.get(formatRecordName(key)) as
+      | Extract<NodeRecord, { kind: Key['kind'] }>
+      | undefined
   }
 
   /** Returns all records of one kind, list after list. */
-  *all<Kind extends NodeRecord['kind']>(kind: Kind): Generator<Extract<NodeRecord, { kind: Kind }>> {
+  *listAll<Kind extends NodeRecord['kind']>(kind: Kind): Generator<Extract<NodeRecord, { kind: Kind }>> {
     for (const list of this.#lists.values()) {
       for (const record of list.values()) {
         if (record.kind === kind) yield record as Extract<NodeRecord, { kind: Kind }>
@@ -110,16 +112,16 @@ export class AccessRecords {
    * omitted.
    */
   list<Name extends AccessListName>(name: Name, namespace?: string): Iterable<RecordIn<Name>> {
-    return (this.#lists.get(within(name, namespace))?.values() ?? []) as Iterable<RecordIn<Name>>
+    return (this.#lists.get(formatNamespacedName(name, namespace))?.values() ?? []) as Iterable<RecordIn<Name>>
   }
 
   /** Returns users of a gateway or of one of its listeners, the oldest first. */
-  gatewayUsers(chain: string): Iterable<GatewayUserRecord> {
+  listGatewayUsers(chain: string): Iterable<GatewayUserRecord> {
     return (this.#lists.get(`gateway-user ${chain}`)?.values() ?? []) as Iterable<GatewayUserRecord>
   }
 
   /** Returns the time for a new record: later than each before it, so that the order survives a restart. */
-  newMomentMs(): number {
+  createMomentMs(): number {
     this.#lastMomentMs = Math.max(Date.now(), this.#lastMomentMs + smallestStepMs)
     return this.#lastMomentMs
   }
@@ -146,7 +148,7 @@ export class AccessRecords {
     const change = plan()
     if (change.put.length === 0 && change.delete.length === 0) return
     try {
-      await this.#dependencies.store.commit(storedChanges(change))
+      await this.#dependencies.store.commit(toStoredChanges(change))
     } catch (error) {
       if (!(error instanceof StorageFailure)) throw error
       this.#unconfirmed = change
@@ -159,15 +161,15 @@ export class AccessRecords {
   /** Writes an unconfirmed change again and applies it. */
   async #settle(change: NodeRecordChange): Promise<void> {
     await this.#dependencies.store.reopen()
-    await this.#dependencies.store.commit(storedChanges(change))
+    await this.#dependencies.store.commit(toStoredChanges(change))
     this.#unconfirmed = undefined
     await this.#distribute(change)
   }
 
   async #distribute(change: NodeRecordChange): Promise<void> {
     for (const key of change.delete) {
-      this.#lists.get(listOf(key))?.delete(nameOf(key))
-      if (key.kind === 'namespace') this.#dependencies.noteNamespace?.(key.name, undefined)
+      this.#lists.get(formatListName(key))?.delete(formatRecordName(key))
+      if (key.kind === 'namespace') this.#dependencies.onNamespace?.(key.name, undefined)
     }
     for (const record of change.put) this.#put(record)
     const forShards = { put: change.put.filter(isForShards), delete: change.delete.filter(isForShards) }
@@ -175,12 +177,12 @@ export class AccessRecords {
   }
 
   #put(record: NodeRecord): void {
-    this.#listOf(listOf(record)).set(nameOf(record), record)
-    if (record.kind === 'namespace') this.#dependencies.noteNamespace?.(record.name, record)
+    this.#ensureList(formatListName(record)).set(formatRecordName(record), record)
+    if (record.kind === 'namespace') this.#dependencies.onNamespace?.(record.name, record)
     if ('createdAtMs' in record) this.#lastMomentMs = Math.max(this.#lastMomentMs, record.createdAtMs)
   }
 
-  #listOf(name: string): Map<string, NodeRecord> {
+  #ensureList(name: string): Map<string, NodeRecord> {
     let list = this.#lists.get(name)
     if (list === undefined) {
       list = new Map()
@@ -191,23 +193,23 @@ export class AccessRecords {
 }
 
 /** Returns the time of a record, if it has one. */
-function momentOf(record: NodeRecord): number {
+function findMomentMs(record: NodeRecord): number {
   return 'createdAtMs' in record ? record.createdAtMs : 'atMs' in record ? record.atMs : 0
 }
 
 /** Returns the list of a record. */
-function listOf(key: NodeRecord | NodeRecordKey): string {
+function formatListName(key: NodeRecord | NodeRecordKey): string {
   switch (key.kind) {
     case 'credential':
-      return within(`credential ${key.by}`, key.namespace)
+      return formatNamespacedName(`credential ${key.by}`, key.namespace)
     case 'gateway-user':
       return `gateway-user ${key.chain}`
     case 'rule':
-      return within(`rule ${key.about}`, key.namespace)
+      return formatNamespacedName(`rule ${key.about}`, key.namespace)
     case 'scram':
     case 'psk':
     case 'ban':
-      return within(key.kind, key.namespace)
+      return formatNamespacedName(key.kind, key.namespace)
     case 'account':
     case 'api-key':
     case 'namespace':
@@ -217,7 +219,7 @@ function listOf(key: NodeRecord | NodeRecordKey): string {
   }
 }
 
-function within(name: AccessListName, namespace: string | undefined): string {
+function formatNamespacedName(name: AccessListName, namespace: string | undefined): string {
   return namespace === undefined ? name : `${name} ${namespace}`
 }
 
@@ -227,7 +229,7 @@ function isForShards<Known extends { readonly kind: NodeRecord['kind'] }>(
   return known.kind !== 'account' && known.kind !== 'api-key' && known.kind !== 'namespace'
 }
 
-function storedChanges(change: NodeRecordChange): StoredChange[] {
+function toStoredChanges(change: NodeRecordChange): StoredChange[] {
   return [
     ...change.delete.map((key): StoredChange => ({ change: 'delete', key })),
     ...change.put.map((record): StoredChange => ({ change: 'put', record })),
@@ -235,7 +237,7 @@ function storedChanges(change: NodeRecordChange): StoredChange[] {
 }
 
 /** Returns the key of a record within its list. */
-function nameOf(key: NodeRecord | NodeRecordKey): string {
+function formatRecordName(key: NodeRecord | NodeRecordKey): string {
   switch (key.kind) {
     case 'credential':
     case 'gateway-user':

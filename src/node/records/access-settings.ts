@@ -19,36 +19,36 @@ const noPosition = { file: 'configuration', line: 0, column: 0 }
  * Returns the settings, or an error text with file, line and key if a key is unusable. Running shards then keep their
  * settings. `secret`: the secret of this node (see `settleAccessSecret`).
  */
-export function accessSettingsOf(
+export function toAccessSettings(
   config: GodwitConfig,
   secret: Uint8Array,
 ): { readonly access: AccessSettings } | { readonly problem: string } {
   const { auth, node } = config
-  const problem = problemOfTokenKeys(config)
+  const problem = findTokenKeyProblem(config)
   if (problem !== undefined) return { problem }
   const hashParameters = { algorithm: auth.passwordHash, saltPosition: auth.saltPosition }
   const access: AccessSettings = {
     profile: node.securityProfile,
     allowAnonymous: auth.allowAnonymous,
-    chain: chainOf(auth),
+    chain: resolveChain(auth),
     isChainConfigured: auth.chain !== undefined,
     credentials: auth.credentials.map(({ by, id, password, isSuperuser }) => {
       return { kind: 'credential', by, id, isSuperuser, createdAtMs: 0, ...hashPassword(password, hashParameters) }
     }),
     hashParameters,
     certificateName: auth.certificate?.username ?? 'common_name',
-    scram: scramSettingsOf(auth, secret),
+    scram: toScramSettings(auth, secret),
     token: auth.jwt,
     http: auth.http,
     flapping: config.flapping,
     failedLogins: auth.failedLogins,
-    rules: ruleSettingsOf(config),
+    rules: toRuleSettings(config),
   }
   return { access }
 }
 
 /** Returns why the file with the keys for tokens cannot be used: it may be readable and contain no key. */
-function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | undefined {
+function findTokenKeyProblem({ auth: { jwt }, places }: GodwitConfig): string | undefined {
   const read = jwt === undefined ? undefined : readTokenKeys(jwt.key)
   if (jwt === undefined || read === undefined || !('problem' in read)) return undefined
   const key = jwt.key.kind === 'jwks' ? 'auth.jwt.jwks_file' : 'auth.jwt.public_key_file'
@@ -61,7 +61,7 @@ function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | u
   return formatConfigError(error)
 }
 
-function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings {
+function toRuleSettings({ auth, node, namespaces }: GodwitConfig): RuleSettings {
   const { file: _file, ...configured } = auth.acl
   const deniesOnError = node.securityProfile === 'hardened'
   const hasTokens = auth.jwt !== undefined
@@ -70,7 +70,7 @@ function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings 
 }
 
 /** The configured chain, or the default; without disabled authenticators. */
-function chainOf(auth: AuthConfig): readonly AuthenticatorName[] {
+function resolveChain(auth: AuthConfig): readonly AuthenticatorName[] {
   const isEnabled: Readonly<Record<AuthenticatorName, boolean>> = {
     certificate: auth.certificate !== undefined,
     psk: auth.isPskEnough,
@@ -82,7 +82,7 @@ function chainOf(auth: AuthConfig): readonly AuthenticatorName[] {
   return (auth.chain ?? authenticatorNames).filter((name) => isEnabled[name])
 }
 
-function scramSettingsOf({ scram }: AuthConfig, secret: Uint8Array): AccessSettings['scram'] {
+function toScramSettings({ scram }: AuthConfig, secret: Uint8Array): AccessSettings['scram'] {
   if (scram === undefined) return undefined
   const { iterations } = scram
   const users = scram.users.map((user) =>

@@ -24,19 +24,19 @@ export class NamespaceLimitsInForce {
   }
 
   readonly consumer: ConfigConsumer = {
-    owns: (key) => key.startsWith('namespaces.') && ownKeys.has(key.slice('namespaces.'.length)),
+    canApply: (key) => key.startsWith('namespaces.') && ownKeys.has(key.slice('namespaces.'.length)),
     apply: async (config) => {
       this.#take(config)
       return undefined
     },
   }
 
-  note(name: string, record: NamespaceRecord | undefined): void {
+  setLimits(name: string, record: NamespaceRecord | undefined): void {
     this.#table?.setOwnLimits(name, record?.limits ?? noLimits)
   }
 
-  counts(name: string): NamespaceCounts {
-    return this.#table?.counts(name) ?? nothing
+  readCounts(name: string): NamespaceCounts {
+    return this.#table?.readCounts(name) ?? nothing
   }
 
   #take({ namespaces }: GodwitConfig): void {

@@ -26,7 +26,7 @@ export class ShadowedCredentials implements ConfigConsumer {
     this.#changeConfigured(configured)
   }
 
-  owns(key: string): boolean {
+  canApply(key: string): boolean {
     return key.startsWith('auth.')
   }
 
@@ -35,16 +35,16 @@ export class ShadowedCredentials implements ConfigConsumer {
   }
 
   #changeConfigured(configured: readonly Named[]): void {
-    this.#configured = new Set(configured.map(wordOf))
+    this.#configured = new Set(configured.map(formatName))
     for (const { by, id } of configured) {
       const stored = this.#records.find({ kind: 'credential', by, id })
-      if (stored !== undefined) this.noteStored(stored)
+      if (stored !== undefined) this.recordStored(stored)
     }
   }
 
   /** A stored credential of this name exists. */
-  noteStored(stored: Named): void {
-    const word = wordOf(stored)
+  recordStored(stored: Named): void {
+    const word = formatName(stored)
     if (!this.#configured.has(word) || this.#loggedNames.has(word)) return
     this.#loggedNames.add(word)
     const { by, id } = stored
@@ -55,6 +55,6 @@ export class ShadowedCredentials implements ConfigConsumer {
   }
 }
 
-function wordOf({ by, id }: Named): string {
+function formatName({ by, id }: Named): string {
   return `${by} ${id}`
 }

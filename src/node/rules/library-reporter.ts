@@ -8,7 +8,7 @@ import type { Log } from '../../telemetry/index.ts'
  * Returns a function that logs an exception that nothing has caught. It returns false if the exception is not only of a client library:
  * then the state of the node may be invalid.
  */
-export function libraryReporter(log: Pick<Log, 'warn'>): (error: unknown) => boolean {
+export function createLibraryReporter(log: Pick<Log, 'warn'>): (error: unknown) => boolean {
   return (error) => {
     const library = findFailedLibrary(error)
     if (library === undefined) return false

@@ -41,7 +41,7 @@ export class RuleConfig implements ConfigConsumer {
     return this.#plan
   }
 
-  owns(key: string): boolean {
+  canApply(key: string): boolean {
     return sections.some((section) => key.startsWith(section))
   }
 

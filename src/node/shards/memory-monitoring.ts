@@ -4,8 +4,8 @@ import { type MemoryUse, memoryUses } from '../../core/index.ts'
 import { IdleGc, largestUsers, threadHeap, readMemoryTable } from '../../shard/index.ts'
 import { histogramRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
-import { residentBytes } from '../data-dir/machine-limits.ts'
-import { lookIntervalMs, MemoryMonitor, mib, shortestCollectionIntervalMs } from '../observe/memory-monitor.ts'
+import { readResidentBytes } from '../data-dir/machine-limits.ts'
+import { lookIntervalMs, MemoryMonitor, formatMib, shortestCollectionIntervalMs } from '../observe/memory-monitor.ts'
 import type { ShardSupervisor } from './shard-supervisor.ts'
 import type { MemoryPlan } from './shard-plan.ts'
 
@@ -23,7 +23,7 @@ const bytesPerMib = 1_048_576
 export interface MemoryObservation {
   readonly watch: Pick<MemoryMonitor, 'level' | 'limitBytes'>
   /** Memory for clients, by use. */
-  held(): Record<MemoryUse, number>
+  readMemoryUse(): Record<MemoryUse, number>
   start(): void
   stop(): void
 }
@@ -31,14 +31,14 @@ export interface MemoryObservation {
 export function monitorMemory({ memory, histograms, alarms, supervisor }: MemoryDependencies): MemoryObservation {
   const rows = histogramRows(histograms)
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
-  const held = (): Record<MemoryUse, number> => readMemoryTable(memory.table)
+  const readMemoryUse = (): Record<MemoryUse, number> => readMemoryTable(memory.table)
   let mainGc: IdleGc | undefined
   let timer: NodeJS.Timeout | undefined
   const watch = new MemoryMonitor({
     limitBytes: memory.limitBytes,
     maxHeapBytes: memory.maxHeapMb * bytesPerMib,
     read: () => ({
-      residentBytes: residentBytes(),
+      residentBytes: readResidentBytes(),
       heapBytes: rows.map(({ memory: { heapBytes } }) => heapBytes),
     }),
     sendToShards: (news) => {
@@ -47,18 +47,18 @@ export function monitorMemory({ memory, histograms, alarms, supervisor }: Memory
     collect: () =>
       staggerWithin(shortestCollectionIntervalMs, [
         () => {
-          mainGc ??= new IdleGc({ ...threadHeap(), forget: () => {}, traffic: () => 0, clientBytes: () => 0 })
+          mainGc ??= new IdleGc({ ...threadHeap(), forget: () => {}, readTraffic: () => 0, readClientBytes: () => 0 })
           mainGc.collectNow()
         },
         ...shards.map((shard) => () => supervisor.send(shard, { kind: 'collect-garbage' })),
       ]),
-    largest: () => largestOf(supervisor, shards, held()),
+    describeLargest: () => describeLargest(supervisor, shards, readMemoryUse()),
     alarms,
   })
   return {
     watch,
-    held,
-    start: () => void (timer = setInterval(() => watch.look(), lookIntervalMs).unref()),
+    readMemoryUse,
+    start: () => void (timer = setInterval(() => watch.poll(), lookIntervalMs).unref()),
     stop: () => clearInterval(timer),
   }
 }
@@ -68,7 +68,7 @@ function staggerWithin(intervalMs: number, collections: readonly (() => void)[])
   for (const [at, collect] of collections.entries()) setTimeout(collect, (at * intervalMs) / collections.length).unref()
 }
 
-async function largestOf(
+async function describeLargest(
   supervisor: MemoryDependencies['supervisor'],
   shards: readonly number[],
   held: Readonly<Record<MemoryUse, number>>,
@@ -84,8 +84,10 @@ async function largestOf(
   if (uses.length === 0) return 'nothing of it is held for clients'
   return uses
     .map((wanted) => {
-      const names = users.filter(({ use }) => use === wanted).map(({ clientId, bytes }) => `${clientId} ${mib(bytes)}`)
-      return `${wanted} ${mib(held[wanted])}${names.length === 0 ? '' : ` (most: ${names.join(', ')})`}`
+      const names = users
+        .filter(({ use }) => use === wanted)
+        .map(({ clientId, bytes }) => `${clientId} ${formatMib(bytes)}`)
+      return `${wanted} ${formatMib(held[wanted])}${names.length === 0 ? '' : ` (most: ${names.join(', ')})`}`
     })
     .join('; ')
 }

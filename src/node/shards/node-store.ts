@@ -36,7 +36,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<NodeStor
   const owner = await openStoreOwner({ directory, shards, recoveredExpirySeconds, onAlarm })
   if (loss !== undefined) alarms.raise('batches-missing', loss)
   const storeClient = new StoreClient((request) => connection.handleRequest(request))
-  const connection = owner.storeClient((notice) => storeClient.handleNotice(notice))
+  const connection = owner.connectClient((notice) => storeClient.handleNotice(notice))
   const client = await openLevelStore({
     directory,
     sync,

@@ -16,15 +16,15 @@ import {
 import { createCounterTable, createHistogramTable } from '../../telemetry/index.ts'
 import { createDescriptorCounter } from '../../transports/index.ts'
 import { createConnectionSlots } from './connection-slots.ts'
-import { memoryLimitOf, maxConnectionsFor } from '../data-dir/machine-limits.ts'
-import { clientEventsTopic } from '../observe/sys-topics.ts'
-import { logLevelOf } from '../observe/log-config.ts'
+import { computeMemoryLimit, computeMaxConnections } from '../data-dir/machine-limits.ts'
+import { formatClientEventsTopic } from '../observe/sys-topics.ts'
+import { resolveLogLevel } from '../observe/log-config.ts'
 
 /** Limits of all listeners of a shard together. */
 export type ConnectionLimits = Pick<ShardStart, 'maxConnections' | 'maxConnectionRate'>
 
 /** Returns the limits of a shard: each shard may accept its part of the connection rate. */
-export function connectionLimitsOf({ limits }: GodwitConfig, shards: number): ConnectionLimits {
+export function toConnectionLimits({ limits }: GodwitConfig, shards: number): ConnectionLimits {
   const { maxConnections = Number.POSITIVE_INFINITY, maxConnectionRate } = limits
   return {
     maxConnections,
@@ -81,16 +81,16 @@ const minHeapMb = 256
 const bytesPerMb = 1_048_576
 
 /** `node.shards`, or one for each core that this process may use. */
-export function shardsOf(config: GodwitConfig): number {
+export function resolveShardCount(config: GodwitConfig): number {
   return config.node.shards ?? Math.min(availableParallelism(), maxShards)
 }
 
 export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
   const { config, directory, listeners, bridges, brokerName, rules, gateways, access, clockBaseMs } = input
-  const shards = shardsOf(config)
+  const shards = resolveShardCount(config)
   const counters = createCounterTable(shards)
   const histograms = createHistogramTable(shards)
-  const maxFileConnections = await maxConnectionsFor()
+  const maxFileConnections = await computeMaxConnections()
   const memory = planMemory(config, shards)
   const maxUnsentBytes = config.maxUnsentBytesTotal ?? memory.limitBytes / 8
   const maxUnfinishedBytes = config.maxUnfinishedBytesTotal ?? memory.limitBytes / 8
@@ -110,7 +110,7 @@ export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
     brokerName,
     rules,
     gateways,
-    ...connectionLimitsOf(config, shards),
+    ...toConnectionLimits(config, shards),
     core: config.core,
     autoSubscriptions: config.autoSubscriptions,
     namespaces: config.namespaces,
@@ -131,8 +131,8 @@ export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
     counters,
     histograms,
     crashMarker: createCrashMarker(),
-    logLevel: logLevelOf(config.log),
-    clientEventsTopic: config.sysTopics.clientEvents ? clientEventsTopic(input.nodeName) : undefined,
+    logLevel: resolveLogLevel(config.log),
+    clientEventsTopic: config.sysTopics.clientEvents ? formatClientEventsTopic(input.nodeName) : undefined,
   }))
   return {
     starts,
@@ -146,7 +146,7 @@ export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
 }
 
 function planMemory(config: GodwitConfig, shards: number): MemoryPlan {
-  const limitBytes = memoryLimitOf(config)
+  const limitBytes = computeMemoryLimit(config)
   const maxHeapMb = Math.max(minHeapMb, Math.floor((limitBytes * heapShare) / bytesPerMb))
   return { limitBytes, maxHeapMb, table: createMemoryTable(shards) }
 }

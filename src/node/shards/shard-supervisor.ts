@@ -69,12 +69,12 @@ export class ShardSupervisor {
           onRestartLimit: (message) => options.onRestartLimit(message),
           quarantine: (suspect) => options.quarantine(suspect),
           alarms: options.alarms,
-          noteBridges: (reports) => this.onBridges(number, reports),
-          storedValues: () => [...this.#storedValues],
-          noteStoredValues: (changes) => this.#noteStoredValues(number, changes),
+          onBridges: (reports) => this.onBridges(number, reports),
+          listStoredValues: () => [...this.#storedValues],
+          onStoredValues: (changes) => this.#recordStoredValues(number, changes),
           forwardFilters: (notice) => this.#forwardFilters(number, notice),
-          noteTrace: (trace, line) => this.onTrace(trace, line),
-          links: () => this.#linksOf(number),
+          onTrace: (trace, line) => this.onTrace(trace, line),
+          createLinks: () => this.#createLinks(number),
           onThreadEnd: (ended) => {
             freeConnectionSlots(ended)
             this.#closeWaitingPorts(number)
@@ -142,7 +142,7 @@ export class ShardSupervisor {
   }
 
   /** Stores the values for shards that restart. All shards, including the sender, get the changes in the same order. */
-  #noteStoredValues(from: number, changes: readonly StoredValueChange[]): void {
+  #recordStoredValues(from: number, changes: readonly StoredValueChange[]): void {
     for (const [key, json] of changes) {
       if (json === undefined) this.#storedValues.delete(key)
       else this.#storedValues.set(key, json)
@@ -158,7 +158,7 @@ export class ShardSupervisor {
   }
 
   /** Returns a port to each other shard, for a shard that starts. */
-  #linksOf(number: number): ShardLink[] {
+  #createLinks(number: number): ShardLink[] {
     const waiting = this.#waitingPorts[number]
     return this.#shards.flatMap((other, peer): ShardLink[] => {
       if (peer === number) return []

@@ -54,18 +54,18 @@ export interface SupervisedShardOptions {
   /** Called when the shard failed after `maxConsecutiveRestarts`: it is not restarted. */
   onRestartLimit(message: string): void
   readonly alarms: Alarms
-  noteTrace(name: string, line: TraceLine): void
-  noteBridges(reports: readonly BridgeReport[]): void
+  onTrace(name: string, line: TraceLine): void
+  onBridges(reports: readonly BridgeReport[]): void
   /** Called with values that rules on this shard have stored for the node. */
-  noteStoredValues(changes: readonly StoredValueChange[]): void
+  onStoredValues(changes: readonly StoredValueChange[]): void
   /** Returns all stored values of rules, for a thread that starts. */
-  storedValues(): readonly StoredValueChange[]
+  listStoredValues(): readonly StoredValueChange[]
   /** Sends filters of clients of this shard to all other shards. */
   forwardFilters(notice: FilterNotice): void
   /** Called with a record that was being read at two failures of the shard. Resolves when the record is in quarantine. */
   quarantine(candidate: CrashCandidate): Promise<void>
   /** Returns ports to the other shards, for a thread that starts. */
-  links(): readonly ShardLink[]
+  createLinks(): readonly ShardLink[]
   /** Called when the thread has ended. `start`: parameters of the next thread. */
   onThreadEnd(start: ShardStart): void
 }
@@ -219,7 +219,7 @@ export class SupervisedShard {
     this.#isOutOfMemory = false
     this.#startedAtMs = performance.now()
     this.#counters.clearGauges()
-    const links = this.#options.links()
+    const links = this.#options.createLinks()
     const worker = new Worker(this.#options.entry, {
       name: `shard ${this.#start.shardNumber}`,
       workerData: { ...this.#start, links, hasServed: this.#settleFirstStart === undefined } satisfies ShardStart,
@@ -227,7 +227,9 @@ export class SupervisedShard {
       resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb, maxOldGenerationSizeMb: this.#options.maxHeapMb },
     })
     this.#worker = worker
-    this.#storeClient = this.#options.storeOwner.storeClient((notice) => worker.postMessage({ kind: 'store', notice }))
+    this.#storeClient = this.#options.storeOwner.connectClient((notice) =>
+      worker.postMessage({ kind: 'store', notice }),
+    )
     worker.on('message', (message: ShardToNode) => this.#handleMessage(message))
     worker.on('error', (error) => {
       this.#endReport = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -235,7 +237,7 @@ export class SupervisedShard {
       this.#isOutOfMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
     })
     worker.on('exit', () => this.#handleThreadEnd())
-    const changes = this.#options.storedValues()
+    const changes = this.#options.listStoredValues()
     if (changes.length > 0) this.send({ kind: 'stored-values', changes, isOwn: false })
   }
 
@@ -252,17 +254,17 @@ export class SupervisedShard {
         this.#options.log.write(message.level, message.event, message.fields)
         return
       case 'trace':
-        return this.#options.noteTrace(message.name, message.line)
+        return this.#options.onTrace(message.name, message.line)
       case 'bridges':
-        return this.#options.noteBridges(message.reports)
+        return this.#options.onBridges(message.reports)
       case 'stored-values':
-        return this.#options.noteStoredValues(message.changes)
+        return this.#options.onStoredValues(message.changes)
       case 'client-filters':
         return this.#options.forwardFilters(message.notice)
       case 'alarm':
         return this.#options.alarms.raise(message.name, message.message, this.#source)
       case 'alarm-over':
-        return this.#options.alarms.over(message.name, message.message, this.#source)
+        return this.#options.alarms.end(message.name, message.message, this.#source)
       case 'store':
         return this.#storeClient?.handleRequest(message.request)
       case 'query-result':
@@ -286,7 +288,7 @@ export class SupervisedShard {
     this.#state = 'running'
     if (this.#failuresInARow > 0) {
       this.#logEvent('warn', 'shard restarted', undefined)
-      this.#options.alarms.over('shard-restarting', `${this.#source} serves again`, this.#source)
+      this.#options.alarms.end('shard-restarting', `${this.#source} serves again`, this.#source)
     }
     this.#settleFirstStart?.({ ready: true })
     this.#settleFirstStart = undefined
@@ -294,13 +296,13 @@ export class SupervisedShard {
 
   #handleThreadEnd(): void {
     this.#worker = undefined
-    this.#storeClient?.disconnected()
+    this.#storeClient?.handleDisconnect()
     this.#options.onThreadEnd(this.#start)
     // The next thread reports bridges only when they have problems: the earlier reports are forgotten.
-    this.#options.noteBridges([])
+    this.#options.onBridges([])
     const { alarms } = this.#options
-    for (const name of alarms.raisedBy(this.#source)) {
-      if (isThreadAlarm(name)) alarms.over(name, 'the shard has ended', this.#source)
+    for (const name of alarms.listRaised(this.#source)) {
+      if (isThreadAlarm(name)) alarms.end(name, 'the shard has ended', this.#source)
     }
     for (const settle of this.#changes.values()) settle(undefined)
     this.#changes.clear()
@@ -320,7 +322,7 @@ export class SupervisedShard {
     if (this.#isInternalError) this.#logEvent('error', 'shard did not start', endReport)
     settle({
       ready: false,
-      message: this.#isInternalError ? `a shard did not start: ${firstLine(endReport)}` : endReport,
+      message: this.#isInternalError ? `a shard did not start: ${selectFirstLine(endReport)}` : endReport,
     })
   }
 
@@ -334,7 +336,7 @@ export class SupervisedShard {
       this.#logEvent('error', 'shard restart limit reached', endReport)
       if (this.#settleFirstStart !== undefined) return this.#failFirstStart(this.#settleFirstStart, endReport)
       this.#options.onRestartLimit(
-        `a shard failed ${this.#failuresInARow} times in a row: ${firstLine(endReport)}; the log has the stack`,
+        `a shard failed ${this.#failuresInARow} times in a row: ${selectFirstLine(endReport)}; the log has the stack`,
       )
       return
     }
@@ -342,7 +344,7 @@ export class SupervisedShard {
     this.#state = 'waiting'
     this.#restarts += 1
     this.#logEvent('error', 'shard failed and is restarting', endReport)
-    const text = `${this.#source} failed and is restarting: ${firstLine(endReport)}`
+    const text = `${this.#source} failed and is restarting: ${selectFirstLine(endReport)}`
     this.#options.alarms.raise('shard-restarting', text, this.#source)
     const quarantined = this.#quarantineRepeated(candidate)
     this.#timer = setTimeout(() => void quarantined.then(() => this.#startAgain()), delayMs)
@@ -387,4 +389,4 @@ function isThreadAlarm(alarm: string): boolean {
 }
 
 /** Returns the first line of a report: texts for administrators have one line, and the log has the whole stack. */
-const firstLine = (text: string): string => text.split('\n', 1)[0]
+const selectFirstLine = (text: string): string => text.split('\n', 1)[0]

@@ -15,7 +15,7 @@ export async function translateDeliveries(
   const change = new ShardChange(shards)
   for (const kind of shardChangeKinds) for await (const record of store.read({ kind })) change.add(record)
   let changes: StoredChange[] = []
-  for (const group of change.groups()) {
+  for (const group of change.takeGroups()) {
     changes.push(...group)
     if (changes.length < changesPerCommit) continue
     await store.commit(changes)

@@ -6,10 +6,10 @@
  * A message is built at every call, even if it is not needed. If that is expensive, throw `failedAssertion` instead.
  */
 export function assert(condition: boolean, message: string): asserts condition {
-  if (!condition) throw failedAssertion(message)
+  if (!condition) throw createAssertionError(message)
 }
 
 /** The error that `assert` throws, for callers that build the message only if it is needed. */
-export function failedAssertion(message: string): Error {
+export function createAssertionError(message: string): Error {
   return new Error(`Assertion failed: ${message}`)
 }

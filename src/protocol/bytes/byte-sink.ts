@@ -1,18 +1,18 @@
 // The target of encoded packets. The same code measures a packet with a counter and writes it with a writer, so that the two
 // always agree.
 
-import { assert, failedAssertion } from './assert.ts'
+import { assert, createAssertionError } from './assert.ts'
 
 /** The largest variable byte integer, and so the largest remaining length. */
 export const maxVariableInteger = 268_435_455
 
 /** Returns the length of `value` as a variable byte integer: 1 to 4 bytes. */
-export function variableIntegerBytes(value: number): number {
+export function measureVariableInteger(value: number): number {
   if (value < 0x80) return 1
   if (value < 0x4000) return 2
   if (value < 0x200000) return 3
   // The condition is also false for NaN.
-  if (!(value <= maxVariableInteger)) throw failedAssertion(`${value} is too large for a variable byte integer`)
+  if (!(value <= maxVariableInteger)) throw createAssertionError(`${value} is too large for a variable byte integer`)
   return 4
 }
 
@@ -55,7 +55,7 @@ export class ByteCounter implements ByteSink {
   }
 
   variableInteger(value: number): void {
-    this.bytes += variableIntegerBytes(value)
+    this.bytes += measureVariableInteger(value)
   }
 
   text(text: string): void {

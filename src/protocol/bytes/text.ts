@@ -12,7 +12,7 @@ export function decodeText(bytes: Buffer, start: number, end: number, field: str
   if (asciiEnd === end) return bytes.toString('latin1', start, end)
   let at = asciiEnd
   while (at < end) {
-    const length = characterBytes(bytes, at, end)
+    const length = measureCharacter(bytes, at, end)
     if (length === 0) throw new ProtocolError('malformedPacket', `${field} is not valid UTF-8 or contains U+0000`)
     at += length
   }
@@ -25,7 +25,7 @@ export function decodeText(bytes: Buffer, start: number, end: number, field: str
  */
 export function isUtf8(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end;) {
-    const length = bytes[at] < 0x80 ? 1 : characterBytes(bytes, at, end)
+    const length = bytes[at] < 0x80 ? 1 : measureCharacter(bytes, at, end)
     if (length === 0) return false
     at += length
   }
@@ -42,13 +42,13 @@ function skipAscii(bytes: Buffer, start: number, end: number): number {
 }
 
 /** Returns the length of the character at `at` in bytes; 0 if it is not allowed in a text. */
-function characterBytes(bytes: Buffer, at: number, end: number): number {
+function measureCharacter(bytes: Buffer, at: number, end: number): number {
   const first = bytes[at]
   if (first < 0x80) return first === 0 ? 0 : 1
   const length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2
   if (first < 0xc2 || first > 0xf4 || at + length > end) return 0
   const second = bytes[at + 1]
-  if (second < minSecondByte(first) || second > maxSecondByte(first)) return 0
+  if (second < findMinSecondByte(first) || second > findMaxSecondByte(first)) return 0
   for (let index = 2; index < length; index++) {
     if ((bytes[at + index] & 0xc0) !== 0x80) return 0
   }
@@ -56,14 +56,14 @@ function characterBytes(bytes: Buffer, at: number, end: number): number {
 }
 
 /** A smaller second byte would be an overlong form of the same character. */
-function minSecondByte(first: number): number {
+function findMinSecondByte(first: number): number {
   if (first === 0xe0) return 0xa0
   if (first === 0xf0) return 0x90
   return 0x80
 }
 
 /** A larger second byte would be a surrogate (after 0xED) or above U+10FFFF (after 0xF4). */
-function maxSecondByte(first: number): number {
+function findMaxSecondByte(first: number): number {
   if (first === 0xed) return 0x9f
   if (first === 0xf4) return 0x8f
   return 0xbf

@@ -7,10 +7,17 @@
 // When `next` has returned `undefined`, only the returned packets refer to the chunks: the rest of the last chunk has been copied
 // into `partial`. That grows with the bytes that have arrived, not with the announced length.
 
-import { variableIntegerBytes } from '../bytes/byte-sink.ts'
+import { measureVariableInteger } from '../bytes/byte-sink.ts'
 import { ByteReader } from '../bytes/byte-reader.ts'
-import { maxConnectBytes, type PacketLimits } from './packet-limits.ts'
-import { ackTypeOf, checkConnectFlags, checkFirstByte, packetTypeOf, packetTypes, type Role } from './packet-types.ts'
+import { computeMaxConnectBytes, type PacketLimits } from './packet-limits.ts'
+import {
+  readAckType,
+  checkConnectFlags,
+  checkFirstByte,
+  readPacketType,
+  packetTypes,
+  type Role,
+} from './packet-types.ts'
 import { AckPacket, type ConnectPacket, type DisconnectPacket, type Packet, type ProtocolVersion } from './packets.ts'
 import { ProtocolError } from '../reasons/protocol-error.ts'
 import { readConnect, readProtocolLevel } from './read-connect.ts'
@@ -143,11 +150,11 @@ export class PacketDecoder implements PublishContext {
     for (;;) {
       const packet = this.partial === undefined ? this.readInPlace() : this.readPartial(this.partial)
       if (packet !== undefined) return packet
-      if (!this.nextChunk()) return undefined
+      if (!this.takeNextChunk()) return undefined
     }
   }
 
-  private nextChunk(): boolean {
+  private takeNextChunk(): boolean {
     this.at = 0
     if (this.waiting === undefined) {
       this.chunk = noBytes
@@ -205,8 +212,8 @@ export class PacketDecoder implements PublishContext {
     checkFirstByte(firstByte, this.role, this.version)
     const remaining = readRemainingLength(bytes, start + 1, end)
     if (remaining < 0) return 0
-    const frameBytes = 1 + variableIntegerBytes(remaining) + remaining
-    const maxBytes = this.awaitsConnect ? maxConnectBytes(this.limits) : this.limits.maxPacketBytes
+    const frameBytes = 1 + measureVariableInteger(remaining) + remaining
+    const maxBytes = this.awaitsConnect ? computeMaxConnectBytes(this.limits) : this.limits.maxPacketBytes
     if (frameBytes > maxBytes) throw new ProtocolError('packetTooLarge', `a packet has more than ${maxBytes} bytes`)
     return frameBytes
   }
@@ -216,7 +223,7 @@ export class PacketDecoder implements PublishContext {
     let bodyStart = frameStart + 1
     while (chunk[bodyStart++] >= 0x80);
     if (firstByte >> 4 === packetTypes.publish) return readPublish(this, chunk, frameStart, bodyStart, frameEnd)
-    const ackType = ackTypeOf(firstByte)
+    const ackType = readAckType(firstByte)
     const reader = new ByteReader(chunk, bodyStart, frameEnd)
     if (ackType === undefined) return this.readControlPacket(firstByte, reader)
     if (frameEnd - bodyStart !== 2) return readAck(reader, ackType, this.version, this.limits)
@@ -227,7 +234,7 @@ export class PacketDecoder implements PublishContext {
 
   private readControlPacket(firstByte: number, reader: ByteReader): Packet {
     const { version, limits } = this
-    const type = packetTypeOf(firstByte)
+    const type = readPacketType(firstByte)
     switch (type) {
       case 'connect':
         return this.readConnect(firstByte, reader)
@@ -292,14 +299,14 @@ class PartialFrame {
   constructor(frameBytes: number, chunk: Buffer, start: number) {
     this.frameBytes = frameBytes
     this.arrivedBytes = chunk.length - start
-    this.bytes = Buffer.allocUnsafe(this.bufferBytesFor(this.arrivedBytes))
+    this.bytes = Buffer.allocUnsafe(this.computeBufferBytes(this.arrivedBytes))
     chunk.copy(this.bytes, 0, start)
   }
 
   append(chunk: Buffer, start: number, end: number): void {
     const arrived = this.arrivedBytes + end - start
     if (arrived > this.bytes.length) {
-      const larger = Buffer.allocUnsafe(this.bufferBytesFor(arrived))
+      const larger = Buffer.allocUnsafe(this.computeBufferBytes(arrived))
       this.bytes.copy(larger, 0, 0, this.arrivedBytes)
       this.bytes = larger
     }
@@ -307,7 +314,7 @@ class PartialFrame {
     this.arrivedBytes = arrived
   }
 
-  private bufferBytesFor(arrivedBytes: number): number {
+  private computeBufferBytes(arrivedBytes: number): number {
     const capacity = Math.max(2 * arrivedBytes, minBufferBytes)
     return this.frameBytes === 0 ? capacity : Math.min(capacity, this.frameBytes)
   }

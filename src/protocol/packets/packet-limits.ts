@@ -10,7 +10,7 @@ export interface PacketLimits {
   readonly maxTopicLevels: number
   /** Maximum bytes of a topic name in UTF-8. */
   readonly maxTopicBytes: number
-  /** Maximum bytes of a CONNECT with its fixed header, if lower than `maxConnectBytes`. */
+  /** Maximum bytes of a CONNECT with its fixed header, if lower than `computeMaxConnectBytes`. */
   readonly shortConnectBytes?: number
 }
 
@@ -25,7 +25,7 @@ const connectOverheadBytes = 5 + 12 + 2 * 4
  * A longer CONNECT has data after its last field. Its sender is not authenticated, so it must not use the memory that a message
  * may use.
  */
-export function maxConnectBytes({
+export function computeMaxConnectBytes({
   maxPacketBytes,
   maxPropertyBytes,
   shortConnectBytes = Infinity,

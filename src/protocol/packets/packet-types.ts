@@ -41,17 +41,17 @@ const namesByNumber: readonly (PacketType | undefined)[] = (() => {
 })()
 
 /** Returns the type of the packet that starts with `firstByte`; undefined for the reserved type 0. */
-export function packetTypeOf(firstByte: number): PacketType | undefined {
+export function readPacketType(firstByte: number): PacketType | undefined {
   return namesByNumber[firstByte >> 4]
 }
 
 /** Returns the first byte of a packet of `type`. The caller adds the flags of a PUBLISH (see `publishFlagBits`). */
-export function firstByteOf(type: PacketType): number {
-  return (packetTypes[type] << 4) | fixedFlags(type)
+export function encodeFirstByte(type: PacketType): number {
+  return (packetTypes[type] << 4) | selectFixedFlags(type)
 }
 
 /** [MQTT-2.2.2-2] [MQTT5-2.1.3-1] Three types have the flags that once meant QoS 1. */
-function fixedFlags(type: PacketType): number {
+function selectFixedFlags(type: PacketType): number {
   return type === 'pubrel' || type === 'subscribe' || type === 'unsubscribe' ? 2 : 0
 }
 
@@ -75,7 +75,7 @@ const flagsByBits: readonly (PublishFlags | undefined)[] = Array.from({ length: 
 })
 
 /** Returns the flags in the first byte of a PUBLISH, which `checkFirstByte` has accepted before. */
-export function publishFlagsOf(firstByte: number): PublishFlags {
+export function readPublishFlags(firstByte: number): PublishFlags {
   return flagsByBits[firstByte & 0x0f] as PublishFlags
 }
 
@@ -84,19 +84,22 @@ const ackTypeByNumber: readonly (AckType | undefined)[] = namesByNumber.map((nam
 )
 
 /** Returns the type of the acknowledgement that starts with `firstByte`; undefined for other packets. */
-export function ackTypeOf(firstByte: number): AckType | undefined {
+export function readAckType(firstByte: number): AckType | undefined {
   return ackTypeByNumber[firstByte >> 4]
 }
 
 const versions = [3, 4, 5] as const
 
-const validFirstBytes: Readonly<Record<Role, Uint8Array>> = { server: tableFor('server'), client: tableFor('client') }
+const validFirstBytes: Readonly<Record<Role, Uint8Array>> = {
+  server: createFirstByteTable('server'),
+  client: createFirstByteTable('client'),
+}
 
-function tableFor(role: Role): Uint8Array {
+function createFirstByteTable(role: Role): Uint8Array {
   const table = new Uint8Array(6 << 8)
   for (const version of versions) {
     for (let firstByte = 0; firstByte < 256; firstByte++) {
-      table[(version << 8) | firstByte] = faultOfFirstByte(firstByte, role, version) === undefined ? 1 : 0
+      table[(version << 8) | firstByte] = findFirstByteFault(firstByte, role, version) === undefined ? 1 : 0
     }
   }
   return table
@@ -108,7 +111,7 @@ function tableFor(role: Role): Uint8Array {
  */
 export function checkFirstByte(firstByte: number, role: Role, version: ProtocolVersion): void {
   if (validFirstBytes[role][(version << 8) | firstByte] === 1) return
-  const fault = faultOfFirstByte(firstByte, role, version)
+  const fault = findFirstByteFault(firstByte, role, version)
   if (fault !== undefined) throw new ProtocolError(fault.reason, fault.message)
 }
 
@@ -117,7 +120,7 @@ interface FirstByteFault {
   readonly message: string
 }
 
-function faultOfFirstByte(firstByte: number, role: Role, version: ProtocolVersion): FirstByteFault | undefined {
+function findFirstByteFault(firstByte: number, role: Role, version: ProtocolVersion): FirstByteFault | undefined {
   const type = namesByNumber[firstByte >> 4]
   if (type === undefined) return { reason: 'protocolError', message: 'packet type 0 is reserved' }
   if (!acceptedBy[role].has(type)) return { reason: 'protocolError', message: `a ${role} does not accept ${type}` }
@@ -126,24 +129,24 @@ function faultOfFirstByte(firstByte: number, role: Role, version: ProtocolVersio
     return { reason: 'protocolError', message: 'before MQTT 5.0 a server sends no disconnect' }
   }
   // The flags of CONNECT are checked in `checkConnectFlags`, because its version is in the body.
-  if (type === 'connect' || areFlagsValid(firstByte & 0x0f, type, version)) return undefined
-  return wrongFlags(type)
+  if (type === 'connect' || hasValidFlags(firstByte & 0x0f, type, version)) return undefined
+  return createFlagsFault(type)
 }
 
-function wrongFlags(type: PacketType): FirstByteFault {
+function createFlagsFault(type: PacketType): FirstByteFault {
   return { reason: 'malformedPacket', message: `the flags in the fixed header of ${type} are wrong` }
 }
 
 /** Throws `malformedPacket` if the first byte of a CONNECT has flags that `version` does not allow. */
 export function checkConnectFlags(firstByte: number, version: ProtocolVersion): void {
-  if (areFlagsValid(firstByte & 0x0f, 'connect', version)) return
-  const { reason, message } = wrongFlags('connect')
+  if (hasValidFlags(firstByte & 0x0f, 'connect', version)) return
+  const { reason, message } = createFlagsFault('connect')
   throw new ProtocolError(reason, message)
 }
 
-function areFlagsValid(flags: number, type: PacketType, version: ProtocolVersion): boolean {
+function hasValidFlags(flags: number, type: PacketType, version: ProtocolVersion): boolean {
   if (type === 'publish') return flagsByBits[flags] !== undefined && (version === 3 || !isDupWithQoS0(flags))
-  const ordinary = fixedFlags(type)
+  const ordinary = selectFixedFlags(type)
   if (version !== 3) return flags === ordinary
   // In MQTT 3.1 PUBREL, SUBSCRIBE and UNSUBSCRIBE have QoS 1 and may have DUP. The other bits are undefined.
   return ordinary === 0 || (flags & qosBits) === ordinary

@@ -73,35 +73,35 @@ export function readConnect(reader: ByteReader, level: ProtocolLevel, limits: Pa
 
 function readConnectFlags(reader: ByteReader, version: ProtocolVersion): number {
   const byte = reader.uint8('connect flags')
-  const flags = version === 3 ? usedIn31(byte) : byte
+  const flags = version === 3 ? clearUnusedFlags(byte) : byte
   // [MQTT-3.1.2-3] [MQTT5-3.1.2-3]
-  if ((flags & connectFlagBits.reserved) !== 0) throw malformedFlags('the reserved bit is set')
-  const willQoS = willQoSOf(flags)
+  if ((flags & connectFlagBits.reserved) !== 0) throw createFlagsError('the reserved bit is set')
+  const willQoS = readWillQoS(flags)
   // [MQTT-3.1.2-14] [MQTT5-3.1.2-12]
-  if (willQoS === 3) throw malformedFlags('the will has QoS 3')
+  if (willQoS === 3) throw createFlagsError('the will has QoS 3')
   const hasWill = (flags & connectFlagBits.will) !== 0
   // [MQTT-3.1.2-13, -15] [MQTT5-3.1.2-11, -13]
   if (!hasWill && (willQoS !== 0 || (flags & connectFlagBits.willRetain) !== 0)) {
-    throw malformedFlags('will QoS or will retain without a will')
+    throw createFlagsError('will QoS or will retain without a will')
   }
   const hasPasswordOnly = (flags & connectFlagBits.password) !== 0 && (flags & connectFlagBits.username) === 0
   // [MQTT-3.1.2-22]: 5.0 allows it.
-  if (hasPasswordOnly && version !== 5) throw malformedFlags('a password without a user name')
+  if (hasPasswordOnly && version !== 5) throw createFlagsError('a password without a user name')
   return flags
 }
 
 /** MQTT 3.1 ignores unused flags: the reserved bit, and the flags of a will that is absent (its section 3.1). */
-function usedIn31(flags: number): number {
+function clearUnusedFlags(flags: number): number {
   const willBits = (3 << connectFlagBits.willQoSShift) | connectFlagBits.willRetain
   const hasWill = (flags & connectFlagBits.will) !== 0
   return flags & ~(connectFlagBits.reserved | (hasWill ? 0 : willBits))
 }
 
-function willQoSOf(flags: number): number {
+function readWillQoS(flags: number): number {
   return (flags >> connectFlagBits.willQoSShift) & 3
 }
 
-function malformedFlags(fault: string): ProtocolError {
+function createFlagsError(fault: string): ProtocolError {
   return new ProtocolError('malformedPacket', `in the connect flags ${fault}`)
 }
 
@@ -113,7 +113,7 @@ function readWill(reader: ByteReader, flags: number, version: ProtocolVersion, l
   return {
     topic,
     payload: reader.binary('will payload'),
-    qos: willQoSOf(flags) as QoS,
+    qos: readWillQoS(flags) as QoS,
     retain: (flags & connectFlagBits.willRetain) !== 0,
     properties,
   }

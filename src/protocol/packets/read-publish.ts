@@ -3,7 +3,7 @@
 import { ByteReader } from '../bytes/byte-reader.ts'
 import { copyBytes } from '../bytes/copy-bytes.ts'
 import type { PacketLimits } from './packet-limits.ts'
-import { publishFlagsOf, type Role } from './packet-types.ts'
+import { readPublishFlags, type Role } from './packet-types.ts'
 import { PublishPacket, type ProtocolVersion } from './packets.ts'
 import { ProtocolError } from '../reasons/protocol-error.ts'
 import type { PublishProperties } from '../properties/properties.ts'
@@ -29,7 +29,7 @@ export function readPublish(
   bodyStart: number,
   frameEnd: number,
 ): PublishPacket {
-  const flags = publishFlagsOf(chunk[frameStart])
+  const flags = readPublishFlags(chunk[frameStart])
   const topicStart = bodyStart + 2
   if (topicStart > frameEnd) throw new ProtocolError('malformedPacket', 'publish ends within its topic name')
   const topicEnd = topicStart + ((chunk[bodyStart] << 8) | chunk[bodyStart + 1])
@@ -69,7 +69,7 @@ function readPublishProperties(context: PublishContext, packet: PublishPacket, a
     // [MQTT5-3.3.4-6]
     throw new ProtocolError('protocolError', 'a client sends no subscription identifiers in publish')
   }
-  lastProperties?.note(packet, at, reader.at)
+  lastProperties?.record(packet, at, reader.at)
   return reader.at
 }
 
@@ -94,7 +94,7 @@ export class LastProperties {
     return equalsBytes(last.bytes, chunk, start, start + last.bytes.length) ? last : undefined
   }
 
-  note({ chunk, properties }: PublishPacket, start: number, end: number): void {
+  record({ chunk, properties }: PublishPacket, start: number, end: number): void {
     // Correlation data is a part of the chunk.
     const canStay = properties !== undefined && properties.correlationData === undefined && end - start <= maxKnownBytes
     this.#last = canStay ? { bytes: copyBytes(chunk, start, end), properties } : undefined

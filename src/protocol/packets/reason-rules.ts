@@ -16,9 +16,10 @@ export type ReasonHolder =
   | 'disconnect'
   | 'auth'
 
-const codes = (...names: readonly ReasonName[]): ReadonlySet<number> => new Set(names.map((name) => reasonCodes[name]))
+const toCodes = (...names: readonly ReasonName[]): ReadonlySet<number> =>
+  new Set(names.map((name) => reasonCodes[name]))
 
-const publishReasons = codes(
+const publishReasons = toCodes(
   'success',
   'noMatchingSubscribers',
   'unspecifiedError',
@@ -29,10 +30,10 @@ const publishReasons = codes(
   'quotaExceeded',
   'payloadFormatInvalid',
 )
-const releaseReasons = codes('success', 'packetIdentifierNotFound')
+const releaseReasons = toCodes('success', 'packetIdentifierNotFound')
 
 const allowed: Readonly<Record<ReasonHolder, ReadonlySet<number>>> = {
-  connack: codes(
+  connack: toCodes(
     'success',
     'unspecifiedError',
     'malformedPacket',
@@ -60,7 +61,7 @@ const allowed: Readonly<Record<ReasonHolder, ReadonlySet<number>>> = {
   pubrec: publishReasons,
   pubrel: releaseReasons,
   pubcomp: releaseReasons,
-  suback: codes(
+  suback: toCodes(
     'grantedQoS0',
     'grantedQoS1',
     'grantedQoS2',
@@ -74,7 +75,7 @@ const allowed: Readonly<Record<ReasonHolder, ReadonlySet<number>>> = {
     'subscriptionIdentifiersNotSupported',
     'wildcardSubscriptionsNotSupported',
   ),
-  unsuback: codes(
+  unsuback: toCodes(
     'success',
     'noSubscriptionExisted',
     'unspecifiedError',
@@ -83,7 +84,7 @@ const allowed: Readonly<Record<ReasonHolder, ReadonlySet<number>>> = {
     'topicFilterInvalid',
     'packetIdentifierInUse',
   ),
-  disconnect: codes(
+  disconnect: toCodes(
     'normalDisconnection',
     'disconnectWithWill',
     'unspecifiedError',
@@ -115,13 +116,13 @@ const allowed: Readonly<Record<ReasonHolder, ReadonlySet<number>>> = {
     'subscriptionIdentifiersNotSupported',
     'wildcardSubscriptionsNotSupported',
   ),
-  auth: codes('success', 'continueAuthentication', 'reAuthenticate'),
+  auth: toCodes('success', 'continueAuthentication', 'reAuthenticate'),
 }
 
 const allowedBefore5: Readonly<Partial<Record<ReasonHolder, ReadonlySet<number>>>> = {
   connack: new Set(Object.values(returnCodes)),
   // [MQTT-3.9.3-2]
-  suback: codes('grantedQoS0', 'grantedQoS1', 'grantedQoS2', 'unspecifiedError'),
+  suback: toCodes('grantedQoS0', 'grantedQoS1', 'grantedQoS2', 'unspecifiedError'),
 }
 
 /** Returns `code`. Throws `protocolError` if the standard of `version` does not allow it in this packet. */
@@ -134,6 +135,6 @@ export function checkReason(holder: ReasonHolder, code: number, version: Protoco
 }
 
 /** Returns the reason code of CONNACK for an error in CONNECT: `reason` itself, or protocol error if CONNACK may not have `reason`. */
-export function connackReasonFor(reason: ReasonCode): ReasonCode {
+export function toConnackReason(reason: ReasonCode): ReasonCode {
   return allowed.connack.has(reason) ? reason : reasonCodes.protocolError
 }

@@ -1,8 +1,8 @@
 // Encodes every packet except PUBLISH (see `write-publish.ts`) into a buffer of the caller.
 
 import { assert } from '../bytes/assert.ts'
-import { ByteCounter, ByteWriter, variableIntegerBytes, type ByteSink } from '../bytes/byte-sink.ts'
-import { firstByteOf } from './packet-types.ts'
+import { ByteCounter, ByteWriter, measureVariableInteger, type ByteSink } from '../bytes/byte-sink.ts'
+import { encodeFirstByte } from './packet-types.ts'
 import type {
   AckPacket,
   AckType,
@@ -28,7 +28,7 @@ import { measureProperties, writeProperties } from '../properties/write-properti
 /** Returns the number of bytes that `writePacket` will write. */
 export function measurePacket(packet: ControlPacket, version: ProtocolVersion): number {
   const body = measureBody(packet, version)
-  return 1 + variableIntegerBytes(body) + body
+  return 1 + measureVariableInteger(body) + body
 }
 
 /**
@@ -37,7 +37,7 @@ export function measurePacket(packet: ControlPacket, version: ProtocolVersion): 
  */
 export function writePacket(packet: ControlPacket, version: ProtocolVersion, target: Buffer, at: number): number {
   const writer = new ByteWriter(target, at)
-  writer.uint8(firstByteOf(packet.type))
+  writer.uint8(encodeFirstByte(packet.type))
   writer.variableInteger(measureBody(packet, version))
   writeBody(packet, version, writer)
   return writer.at
@@ -45,7 +45,7 @@ export function writePacket(packet: ControlPacket, version: ProtocolVersion, tar
 
 /** Writes a successful acknowledgement without properties, which has four bytes; returns the offset after it. */
 export function writeAck(kind: AckType, packetId: PacketId, target: Buffer, at: number): number {
-  target[at] = firstByteOf(kind)
+  target[at] = encodeFirstByte(kind)
   target[at + 1] = 2
   target[at + 2] = packetId >> 8
   target[at + 3] = packetId
@@ -98,7 +98,7 @@ function writeConnect(packet: ConnectPacket, sink: ByteSink): void {
   assert(version === 5 || password === undefined || username !== undefined, 'before 5.0 a password needs a username')
   sink.text(version === 3 ? 'MQIsdp' : 'MQTT')
   sink.uint8(version | (packet.isBridge ? bridgeBit : 0))
-  sink.uint8(connectFlagsOf(packet))
+  sink.uint8(encodeConnectFlags(packet))
   sink.uint16(packet.keepAliveSeconds)
   if (version === 5) writeProperties(sink, 'connect', packet.properties)
   sink.text(packet.clientId)
@@ -107,7 +107,7 @@ function writeConnect(packet: ConnectPacket, sink: ByteSink): void {
   if (password !== undefined) sink.binary(password)
 }
 
-function connectFlagsOf({ cleanStart, will, username, password }: ConnectPacket): number {
+function encodeConnectFlags({ cleanStart, will, username, password }: ConnectPacket): number {
   const willFlags =
     will === undefined
       ? 0
@@ -156,11 +156,11 @@ function writeSubscribe(packet: SubscribePacket, version: ProtocolVersion, sink:
   if (version === 5) writeProperties(sink, 'subscribe', packet.properties)
   for (const subscription of packet.subscriptions) {
     sink.text(subscription.filter)
-    sink.uint8(version === 5 ? subscriptionOptionsOf(subscription) : subscription.qos)
+    sink.uint8(version === 5 ? encodeSubscriptionOptions(subscription) : subscription.qos)
   }
 }
 
-function subscriptionOptionsOf({ qos, noLocal, retainAsPublished, retainHandling }: SubscriptionRequest): number {
+function encodeSubscriptionOptions({ qos, noLocal, retainAsPublished, retainHandling }: SubscriptionRequest): number {
   return (
     qos |
     (noLocal ? subscriptionOptionBits.noLocal : 0) |

@@ -3,11 +3,11 @@
 //
 //   5.0 property section:  | length | the receiver's own | the message's: encoded once, copied to each |
 
-import { ByteWriter, variableIntegerBytes, writeVariableInteger } from '../bytes/byte-sink.ts'
+import { ByteWriter, measureVariableInteger, writeVariableInteger } from '../bytes/byte-sink.ts'
 import { packetTypes, publishFlagBits } from './packet-types.ts'
 import type { PacketId, ProtocolVersion, QoS } from './packets.ts'
 import type { MessageProperties } from '../properties/properties.ts'
-import { identifierOf } from '../properties/property-table.ts'
+import { findPropertyIdentifier } from '../properties/property-table.ts'
 import type { Topic } from '../topics/topic-table.ts'
 import { measureProperties, writePropertyFields } from '../properties/write-properties.ts'
 
@@ -37,7 +37,7 @@ export interface PublishFields {
 /** Returns the number of bytes that `writePublish` will write. */
 export function measurePublish(fields: PublishFields, version: ProtocolVersion): number {
   const body = measureBody(fields, version)
-  return 1 + variableIntegerBytes(body) + body
+  return 1 + measureVariableInteger(body) + body
 }
 
 /** Writes at `at`, where the caller reserved `measurePublish` bytes; returns the offset after the packet. */
@@ -49,7 +49,7 @@ export function writePublish(fields: PublishFields, version: ProtocolVersion, ta
 /** Writes everything before the payload. */
 export function writePublishHead(fields: PublishFields, version: ProtocolVersion, target: Buffer, at: number): number {
   const { topic, qos, packetId, topicIsOmitted } = fields
-  target[at] = firstByteOf(fields)
+  target[at] = encodePublishFirstByte(fields)
   let next = writeVariableInteger(measureBody(fields, version), target, at + 1)
   const topicBytes = topicIsOmitted ? 0 : topic.bytes.length
   target[next] = topicBytes >> 8
@@ -63,7 +63,7 @@ export function writePublishHead(fields: PublishFields, version: ProtocolVersion
   return version === 5 ? writeSection(fields, target, next) : next
 }
 
-function firstByteOf({ qos, retain, dup }: PublishFields): number {
+function encodePublishFirstByte({ qos, retain, dup }: PublishFields): number {
   return (
     (packetTypes.publish << 4) |
     (dup ? publishFlagBits.dupMask : 0) |
@@ -78,7 +78,7 @@ function measureBody(fields: PublishFields, version: ProtocolVersion): number {
   const withoutProperties = 2 + topicBytes + packetIdBytes + fields.payloadEnd - fields.payloadStart
   if (version !== 5) return withoutProperties
   const propertyBytes = measureReceiverPart(fields) + sharedProperties.encode(fields.properties)
-  return withoutProperties + variableIntegerBytes(propertyBytes) + propertyBytes
+  return withoutProperties + measureVariableInteger(propertyBytes) + propertyBytes
 }
 
 function writeSection(fields: PublishFields, target: Buffer, at: number): number {
@@ -90,22 +90,22 @@ function writeSection(fields: PublishFields, target: Buffer, at: number): number
 }
 
 const receiverIdentifiers = {
-  expiry: identifierOf('publish', 'messageExpiryIntervalSeconds'),
-  subscription: identifierOf('publish', 'subscriptionIdentifiers'),
-  alias: identifierOf('publish', 'topicAlias'),
+  expiry: findPropertyIdentifier('publish', 'messageExpiryIntervalSeconds'),
+  subscription: findPropertyIdentifier('publish', 'subscriptionIdentifiers'),
+  alias: findPropertyIdentifier('publish', 'topicAlias'),
 } as const
 
 /** Returns the bytes of the properties that differ per receiver, mostly 0. Each property starts with one byte of identifier. */
 function measureReceiverPart(fields: PublishFields): number {
-  let bytes = expiryOf(fields) === undefined ? 0 : 1 + 4
+  let bytes = selectExpirySeconds(fields) === undefined ? 0 : 1 + 4
   if (fields.topicAlias !== 0) bytes += 1 + 2
   if (fields.subscriptionIdentifiers === undefined) return bytes
-  for (const identifier of fields.subscriptionIdentifiers) bytes += 1 + variableIntegerBytes(identifier)
+  for (const identifier of fields.subscriptionIdentifiers) bytes += 1 + measureVariableInteger(identifier)
   return bytes
 }
 
 function writeReceiverPart(fields: PublishFields, target: Buffer, at: number): number {
-  const expirySeconds = expiryOf(fields)
+  const expirySeconds = selectExpirySeconds(fields)
   let next = at
   if (expirySeconds !== undefined) {
     target[next] = receiverIdentifiers.expiry
@@ -123,7 +123,7 @@ function writeReceiverPart(fields: PublishFields, target: Buffer, at: number): n
   return next
 }
 
-function expiryOf({ messageExpiryIntervalSeconds, properties }: PublishFields): number | undefined {
+function selectExpirySeconds({ messageExpiryIntervalSeconds, properties }: PublishFields): number | undefined {
   return messageExpiryIntervalSeconds ?? properties?.messageExpiryIntervalSeconds
 }
 

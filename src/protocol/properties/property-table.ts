@@ -1,6 +1,6 @@
 // The definitions of the properties of MQTT 5.0 (table 2-4), which decoding and encoding both use.
 
-import { failedAssertion } from '../bytes/assert.ts'
+import { createAssertionError } from '../bytes/assert.ts'
 import type { ReasonName } from '../reasons/reason-codes.ts'
 
 /** The place of properties: a packet, or the will of a CONNECT. */
@@ -46,7 +46,7 @@ export interface PropertyRule {
   readonly reason: ReasonName
 }
 
-const rule = (
+const defineRule = (
   identifier: number,
   name: string,
   shape: WireShape,
@@ -73,34 +73,34 @@ const everywhere = [
 ] as const
 
 export const propertyRules: readonly PropertyRule[] = [
-  rule(0x01, 'payloadFormatIndicator', 'byte', messages, { max: 1 }),
-  rule(0x02, 'messageExpiryIntervalSeconds', 'uint32', messages),
-  rule(0x03, 'contentType', 'text', messages),
-  rule(0x08, 'responseTopic', 'topic', messages),
-  rule(0x09, 'correlationData', 'binary', messages),
-  rule(0x0b, 'subscriptionIdentifier', 'variable-integer', ['subscribe'], { min: 1 }),
-  rule(0x0b, 'subscriptionIdentifiers', 'variable-integer', ['publish'], { min: 1, repeats: true }),
-  rule(0x11, 'sessionExpiryIntervalSeconds', 'uint32', ['connect', 'connack', 'disconnect']),
-  rule(0x12, 'assignedClientIdentifier', 'text', ['connack']),
-  rule(0x13, 'serverKeepAliveSeconds', 'uint16', ['connack']),
-  rule(0x15, 'authenticationMethod', 'text', ['connect', 'connack', 'auth']),
-  rule(0x16, 'authenticationData', 'binary', ['connect', 'connack', 'auth']),
-  rule(0x17, 'requestProblemInformation', 'flag', ['connect']),
-  rule(0x18, 'willDelayIntervalSeconds', 'uint32', ['will']),
-  rule(0x19, 'requestResponseInformation', 'flag', ['connect']),
-  rule(0x1a, 'responseInformation', 'text', ['connack']),
-  rule(0x1c, 'serverReference', 'text', ['connack', 'disconnect']),
-  rule(0x1f, 'reasonString', 'text', [...acknowledgements, 'connack', 'disconnect', 'auth']),
-  rule(0x21, 'receiveMaximum', 'uint16', ['connect', 'connack'], { min: 1 }),
-  rule(0x22, 'topicAliasMaximum', 'uint16', ['connect', 'connack']),
-  rule(0x23, 'topicAlias', 'uint16', ['publish'], { min: 1, reason: 'topicAliasInvalid' }),
-  rule(0x24, 'maximumQoS', 'byte', ['connack'], { max: 1 }),
-  rule(0x25, 'retainAvailable', 'flag', ['connack']),
-  rule(0x26, 'userProperties', 'text-pair', everywhere, { repeats: true }),
-  rule(0x27, 'maximumPacketSizeBytes', 'uint32', ['connect', 'connack'], { min: 1 }),
-  rule(0x28, 'wildcardSubscriptionAvailable', 'flag', ['connack']),
-  rule(0x29, 'subscriptionIdentifiersAvailable', 'flag', ['connack']),
-  rule(0x2a, 'sharedSubscriptionAvailable', 'flag', ['connack']),
+  defineRule(0x01, 'payloadFormatIndicator', 'byte', messages, { max: 1 }),
+  defineRule(0x02, 'messageExpiryIntervalSeconds', 'uint32', messages),
+  defineRule(0x03, 'contentType', 'text', messages),
+  defineRule(0x08, 'responseTopic', 'topic', messages),
+  defineRule(0x09, 'correlationData', 'binary', messages),
+  defineRule(0x0b, 'subscriptionIdentifier', 'variable-integer', ['subscribe'], { min: 1 }),
+  defineRule(0x0b, 'subscriptionIdentifiers', 'variable-integer', ['publish'], { min: 1, repeats: true }),
+  defineRule(0x11, 'sessionExpiryIntervalSeconds', 'uint32', ['connect', 'connack', 'disconnect']),
+  defineRule(0x12, 'assignedClientIdentifier', 'text', ['connack']),
+  defineRule(0x13, 'serverKeepAliveSeconds', 'uint16', ['connack']),
+  defineRule(0x15, 'authenticationMethod', 'text', ['connect', 'connack', 'auth']),
+  defineRule(0x16, 'authenticationData', 'binary', ['connect', 'connack', 'auth']),
+  defineRule(0x17, 'requestProblemInformation', 'flag', ['connect']),
+  defineRule(0x18, 'willDelayIntervalSeconds', 'uint32', ['will']),
+  defineRule(0x19, 'requestResponseInformation', 'flag', ['connect']),
+  defineRule(0x1a, 'responseInformation', 'text', ['connack']),
+  defineRule(0x1c, 'serverReference', 'text', ['connack', 'disconnect']),
+  defineRule(0x1f, 'reasonString', 'text', [...acknowledgements, 'connack', 'disconnect', 'auth']),
+  defineRule(0x21, 'receiveMaximum', 'uint16', ['connect', 'connack'], { min: 1 }),
+  defineRule(0x22, 'topicAliasMaximum', 'uint16', ['connect', 'connack']),
+  defineRule(0x23, 'topicAlias', 'uint16', ['publish'], { min: 1, reason: 'topicAliasInvalid' }),
+  defineRule(0x24, 'maximumQoS', 'byte', ['connack'], { max: 1 }),
+  defineRule(0x25, 'retainAvailable', 'flag', ['connack']),
+  defineRule(0x26, 'userProperties', 'text-pair', everywhere, { repeats: true }),
+  defineRule(0x27, 'maximumPacketSizeBytes', 'uint32', ['connect', 'connack'], { min: 1 }),
+  defineRule(0x28, 'wildcardSubscriptionAvailable', 'flag', ['connack']),
+  defineRule(0x29, 'subscriptionIdentifiersAvailable', 'flag', ['connack']),
+  defineRule(0x2a, 'sharedSubscriptionAvailable', 'flag', ['connack']),
 ]
 
 /** The rules of one holder: in the order of their identifiers, and by identifier. */
@@ -109,7 +109,7 @@ export interface HolderRules {
   readonly byIdentifier: readonly (PropertyRule | undefined)[]
 }
 
-function rulesOf(holder: PropertyHolder): HolderRules {
+function selectHolderRules(holder: PropertyHolder): HolderRules {
   const inOrder = propertyRules.filter((candidate) => candidate.holders.includes(holder))
   const byIdentifier: (PropertyRule | undefined)[] = Array.from({ length: 0x2b }, () => undefined)
   for (const candidate of inOrder) byIdentifier[candidate.identifier] = candidate
@@ -117,26 +117,26 @@ function rulesOf(holder: PropertyHolder): HolderRules {
 }
 
 export const rulesByHolder: Readonly<Record<PropertyHolder, HolderRules>> = {
-  connect: rulesOf('connect'),
-  connack: rulesOf('connack'),
-  publish: rulesOf('publish'),
-  will: rulesOf('will'),
-  puback: rulesOf('puback'),
-  pubrec: rulesOf('pubrec'),
-  pubrel: rulesOf('pubrel'),
-  pubcomp: rulesOf('pubcomp'),
-  subscribe: rulesOf('subscribe'),
-  suback: rulesOf('suback'),
-  unsubscribe: rulesOf('unsubscribe'),
-  unsuback: rulesOf('unsuback'),
-  disconnect: rulesOf('disconnect'),
-  auth: rulesOf('auth'),
+  connect: selectHolderRules('connect'),
+  connack: selectHolderRules('connack'),
+  publish: selectHolderRules('publish'),
+  will: selectHolderRules('will'),
+  puback: selectHolderRules('puback'),
+  pubrec: selectHolderRules('pubrec'),
+  pubrel: selectHolderRules('pubrel'),
+  pubcomp: selectHolderRules('pubcomp'),
+  subscribe: selectHolderRules('subscribe'),
+  suback: selectHolderRules('suback'),
+  unsubscribe: selectHolderRules('unsubscribe'),
+  unsuback: selectHolderRules('unsuback'),
+  disconnect: selectHolderRules('disconnect'),
+  auth: selectHolderRules('auth'),
 }
 
 /** Returns the identifier of a property, for code that encodes it by itself. `name` is a property of the holder. */
-export function identifierOf(holder: PropertyHolder, name: string): number {
+export function findPropertyIdentifier(holder: PropertyHolder, name: string): number {
   const rule = rulesByHolder[holder].inOrder.find((candidate) => candidate.name === name)
-  if (rule === undefined) throw failedAssertion(`${holder} has a property ${name}`)
+  if (rule === undefined) throw createAssertionError(`${holder} has a property ${name}`)
   return rule.identifier
 }
 

@@ -78,13 +78,13 @@ function readValue(reader: ByteReader, rule: PropertyRule): PropertyValue {
   const { shape, name } = rule
   switch (shape) {
     case 'byte':
-      return withinRange(reader.uint8(name), rule)
+      return checkRange(reader.uint8(name), rule)
     case 'uint16':
-      return withinRange(reader.uint16(name), rule)
+      return checkRange(reader.uint16(name), rule)
     case 'uint32':
-      return withinRange(reader.uint32(name), rule)
+      return checkRange(reader.uint32(name), rule)
     case 'variable-integer':
-      return withinRange(reader.variableInteger(name), rule)
+      return checkRange(reader.variableInteger(name), rule)
     case 'flag':
       return readFlag(reader, name)
     case 'text':
@@ -100,7 +100,7 @@ function readValue(reader: ByteReader, rule: PropertyRule): PropertyValue {
   }
 }
 
-function withinRange(value: number, rule: PropertyRule): number {
+function checkRange(value: number, rule: PropertyRule): number {
   if (value < rule.min || value > rule.max) {
     throw new ProtocolError(rule.reason, `${rule.name} is out of its range`)
   }

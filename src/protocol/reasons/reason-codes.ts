@@ -75,6 +75,6 @@ const returnCodeByReason: ReadonlyMap<ReasonCode, ReturnCode> = new Map<ReasonCo
 ])
 
 /** Returns the return code for a 3.1 or 3.1.1 client that corresponds to `reason`; 3 (server unavailable) if none does. */
-export function returnCodeFor(reason: ReasonCode): ReturnCode {
+export function toReturnCode(reason: ReasonCode): ReturnCode {
   return returnCodeByReason.get(reason) ?? returnCodes.serverUnavailable
 }

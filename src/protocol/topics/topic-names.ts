@@ -32,20 +32,20 @@ export function parseTopicFilter(text: string): TopicFilter | undefined {
   if (text.startsWith(queuePrefix))
     return parseTopicFilter(`${sharePrefix}${queueGroup}/${text.slice(queuePrefix.length)}`)
   if (text.startsWith(exclusivePrefix)) return isExclusiveFilter(text) ? (text as TopicFilter) : undefined
-  if (!text.startsWith(sharePrefix)) return areWildcardsValid(text) ? (text as TopicFilter) : undefined
+  if (!text.startsWith(sharePrefix)) return hasValidWildcards(text) ? (text as TopicFilter) : undefined
   const groupEnd = text.indexOf('/', sharePrefix.length)
   const group = text.slice(sharePrefix.length, groupEnd === -1 ? undefined : groupEnd)
   const filter = groupEnd === -1 ? '' : text.slice(groupEnd + 1)
-  const isShared = group !== '' && !hasWildcard(group) && filter !== '' && areWildcardsValid(filter)
+  const isShared = group !== '' && !hasWildcard(group) && filter !== '' && hasValidWildcards(filter)
   // The filter of a shared subscription cannot be shared itself.
-  return isShared && !beginsLikeFilter(filter) ? (text as TopicFilter) : undefined
+  return isShared && !hasFilterPrefix(filter) ? (text as TopicFilter) : undefined
 }
 
 /** Prefixes of filters, after which another filter follows. No subscription matches topics that begin so. */
 export const filterPrefixes: readonly string[] = [sharePrefix, queuePrefix, exclusivePrefix]
 
 /** Returns whether the text has one of `filterPrefixes`. */
-export function beginsLikeFilter(text: string): boolean {
+export function hasFilterPrefix(text: string): boolean {
   return filterPrefixes.some((prefix) => text.startsWith(prefix))
 }
 
@@ -57,7 +57,7 @@ export function writeFilter(filter: TopicFilter): string {
 
 function isExclusiveFilter(text: string): boolean {
   const filter = text.slice(exclusivePrefix.length)
-  return filter !== '' && !beginsLikeFilter(filter) && areWildcardsValid(filter)
+  return filter !== '' && !hasFilterPrefix(filter) && hasValidWildcards(filter)
 }
 
 /** Returns the group and the filter of a shared subscription; undefined if the filter is not shared. */
@@ -73,7 +73,7 @@ export function splitExclusiveFilter(filter: TopicFilter): TopicFilter | undefin
 }
 
 /** Returns the filter that topics are compared with: without `$share/group/` and `$exclusive/`. */
-export function bareFilter(filter: TopicFilter): TopicFilter {
+export function removeFilterPrefix(filter: TopicFilter): TopicFilter {
   return splitSharedFilter(filter)?.filter ?? splitExclusiveFilter(filter) ?? filter
 }
 
@@ -95,11 +95,11 @@ export function countLevels(text: string): number {
  * [MQTT-4.7.2-1] [MQTT5-4.7.2-1].
  */
 export function matchesFilter(filter: string, topic: string): boolean {
-  return levelsMatch(filter.split('/'), topic)
+  return matchesLevels(filter.split('/'), topic)
 }
 
 /** Does the same as `matchesFilter`, with the levels of a filter that is compared with many topics. */
-export function levelsMatch(wanted: readonly string[], topic: string): boolean {
+export function matchesLevels(wanted: readonly string[], topic: string): boolean {
   const given = topic.split('/')
   if (topic.startsWith('$') && (wanted[0] === '+' || wanted[0] === '#')) return false
   for (const [index, level] of wanted.entries()) {
@@ -117,7 +117,7 @@ function isTopicText(text: string): boolean {
   return (text.length * 3 <= maxTopicBytes || Buffer.byteLength(text) <= maxTopicBytes) && text.isWellFormed()
 }
 
-function areWildcardsValid(text: string): boolean {
+function hasValidWildcards(text: string): boolean {
   if (!hasWildcard(text)) return true
   const levels = text.split('/')
   return levels.every((level, index) => {

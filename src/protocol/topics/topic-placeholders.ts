@@ -12,7 +12,7 @@ const unusable = /[+#/\u0000-\u001F\u007F-\u009F]/
  * Returns the value if it may be inserted into a topic or a filter. Undefined if it is unknown or empty, contains `+`, `#`, `/` or a
  * control character, or begins with `$`, which would be a topic of the broker.
  */
-export function asTopicPart(value: string | undefined): string | undefined {
+export function toTopicPart(value: string | undefined): string | undefined {
   return value === undefined || value === '' || value.startsWith(dollar) || unusable.test(value) ? undefined : value
 }
 
@@ -27,7 +27,7 @@ export function fillTopicTemplate(template: string, values: TopicValues): string
   let isComplete = true
   const filled = template.replaceAll(/\$\{(\w+)\}/g, (whole, name: string) => {
     if (!Object.hasOwn(values, name)) return whole
-    const value = asTopicPart(values[name])
+    const value = toTopicPart(values[name])
     if (value === undefined) isComplete = false
     return value ?? ''
   })
@@ -43,9 +43,9 @@ export function hasFixedRoot(template: string, filled: string): boolean {
   if (prefix === undefined) return true
   // The level after `$share/group/` and `$delayed/n/` is the first one of another topic.
   const levels = prefix === '$share/' || prefix === delayedTopicPrefix ? 2 : 1
-  return hasFixedRoot(afterLevels(template, levels), afterLevels(filled, levels))
+  return hasFixedRoot(removeLevels(template, levels), removeLevels(filled, levels))
 }
 
-function afterLevels(text: string, levels: number): string {
+function removeLevels(text: string, levels: number): string {
   return text.split('/').slice(levels).join('/')
 }

@@ -69,12 +69,12 @@ export class TopicTable {
   }
 
   /** Returns the topic of a valid name. */
-  named(name: TopicName): Topic {
+  internName(name: TopicName): Topic {
     if (this.lastNamed !== undefined && this.lastNamed.name === name) return this.lastNamed
     const bytes = Buffer.from(name)
     const hash = hashBytes(bytes, 0, bytes.length)
     const known = this.young.find(hash, bytes, 0, bytes.length) ?? this.old.find(hash, bytes, 0, bytes.length)
-    this.lastNamed = this.keep(hash, known ?? new Topic(name, copyBytes(bytes, 0, bytes.length)))
+    this.lastNamed = this.addTopic(hash, known ?? new Topic(name, copyBytes(bytes, 0, bytes.length)))
     return this.lastNamed
   }
 
@@ -93,10 +93,10 @@ export class TopicTable {
 
   private remember(hash: number, bytes: Buffer, start: number, end: number): Topic {
     const known = this.old.find(hash, bytes, start, end)
-    return this.keep(hash, known ?? readTopic(bytes, start, end))
+    return this.addTopic(hash, known ?? readTopic(bytes, start, end))
   }
 
-  private keep(hash: number, topic: Topic): Topic {
+  private addTopic(hash: number, topic: Topic): Topic {
     const { count, nameBytes } = this.young
     if (count >= this.generationCapacity || nameBytes >= this.generationCapacity * nameBytesPerTopic) {
       this.old = this.young
@@ -112,7 +112,7 @@ class TopicSlots {
   count = 0
   nameBytes = 0
   private hashes = new Int32Array(minSlots)
-  private topics: (Topic | undefined)[] = emptySlots(minSlots)
+  private topics: (Topic | undefined)[] = createEmptySlots(minSlots)
 
   find(hash: number, bytes: Buffer, start: number, end: number): Topic | undefined {
     const mask = this.hashes.length - 1
@@ -129,7 +129,7 @@ class TopicSlots {
   /** Stores the topic in the first free slot of the probe, or replaces the same topic, or the topic in the first slot. */
   put(hash: number, topic: Topic): void {
     if (this.count * 2 >= this.hashes.length) this.grow()
-    const place = this.placeFor(hash, topic)
+    const place = this.findSlot(hash, topic)
     const replaced = this.topics[place]
     if (replaced === undefined) this.count++
     this.nameBytes += topic.bytes.length - (replaced?.bytes.length ?? 0)
@@ -137,7 +137,7 @@ class TopicSlots {
     this.topics[place] = topic
   }
 
-  private placeFor(hash: number, topic: Topic): number {
+  private findSlot(hash: number, topic: Topic): number {
     const mask = this.hashes.length - 1
     let slot = hash & mask
     for (let probe = 1; probe <= maxProbes; probe++) {
@@ -153,14 +153,14 @@ class TopicSlots {
     this.count = 0
     this.nameBytes = 0
     this.hashes = new Int32Array(hashes.length * 2)
-    this.topics = emptySlots(topics.length * 2)
+    this.topics = createEmptySlots(topics.length * 2)
     for (const [slot, topic] of topics.entries()) {
       if (topic !== undefined) this.put(hashes[slot], topic)
     }
   }
 }
 
-function emptySlots(length: number): (Topic | undefined)[] {
+function createEmptySlots(length: number): (Topic | undefined)[] {
   return Array.from<Topic | undefined>({ length }).fill(undefined)
 }
 

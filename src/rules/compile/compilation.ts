@@ -41,7 +41,7 @@ export class Compilation {
   }
 
   /** Warns about a column that no source of the statement has. */
-  noteColumn(path: PathNode, scope: Scope): void {
+  checkColumn(path: PathNode, scope: Scope): void {
     const { root } = path
     if (this.#columns === undefined || this.#isFull()) return
     if (scope.has(root) || this.#columns.has(root) || valueNames.has(root)) return
@@ -51,12 +51,12 @@ export class Compilation {
   }
 
   /** Notes the schema that a call names. A name that is computed is not known before the rule runs. */
-  noteSchema({ name, args }: CallNode): void {
+  recordSchema({ name, args }: CallNode): void {
     const schema = name.startsWith('schema_') ? args[0] : undefined
     if (schema?.kind === 'literal' && typeof schema.value === 'string') this.schemas.add(schema.value)
   }
 
-  noteUnknownFunction(call: CallNode, names: Iterable<string>): void {
+  warnUnknownFunction(call: CallNode, names: Iterable<string>): void {
     if (this.#isFull()) return
     const near = nearestName(call.name, names)
     const hint = near === undefined ? '' : `did you mean ${near}?`

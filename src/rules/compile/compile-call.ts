@@ -11,21 +11,21 @@ import type { Evaluate } from './frame.ts'
 /** A call that cannot work compiles with a warning and is an error when it is evaluated. */
 export function compileCall(call: CallNode, args: readonly Evaluate[], compilation: Compilation): Evaluate {
   const definition = functionTable.get(call.name)
-  compilation.noteSchema(call)
+  compilation.recordSchema(call)
   if (definition === undefined) {
-    compilation.noteUnknownFunction(call, functionTable.keys())
-    return failingCall(`there is no function ${quoted(call.name)}`)
+    compilation.warnUnknownFunction(call, functionTable.keys())
+    return createFailingCall(`there is no function ${quoted(call.name)}`)
   }
   const signature = definition.signatures.find((candidate) => takes(candidate, args.length))
   if (signature === undefined) {
     const message = `${call.name} does not take ${args.length} argument${args.length === 1 ? '' : 's'}`
-    compilation.warn('wrong-argument-count', call, message, formsOf(definition))
-    return failingCall(message)
+    compilation.warn('wrong-argument-count', call, message, formatForms(definition))
+    return createFailingCall(message)
   }
   return compileKnown(definition, signature, args)
 }
 
-function failingCall(message: string): Evaluate {
+function createFailingCall(message: string): Evaluate {
   return () => {
     throw new RuleError(message)
   }
@@ -36,7 +36,7 @@ function takes(signature: Signature, count: number): boolean {
   return isVariadic ? count >= parameters.length - 1 : count === parameters.length
 }
 
-function formsOf(definition: RuleFunction): string {
+function formatForms(definition: RuleFunction): string {
   return definition.signatures.map(({ text }) => `${definition.name}(${text})`).join(' or ')
 }
 
@@ -45,7 +45,7 @@ function compileKnown(definition: RuleFunction, signature: Signature, args: read
   const { parameters } = signature
   const site = { memo: undefined }
   return (frame) => {
-    frame.budget.step(1)
+    frame.budget.countSteps(1)
     const values = args.map((arg, index) => {
       const parameter = parameters[Math.min(index, parameters.length - 1)]
       return convertArgument(arg(frame), parameter, name, frame.budget)

@@ -87,10 +87,10 @@ function compileLogic(expression: LogicNode, compile: (inner: Expression) => Eva
 }
 
 function compilePath(path: PathNode, scope: Scope, compilation: Compilation): Evaluate {
-  compilation.noteColumn(path, scope)
+  compilation.checkColumn(path, scope)
   const isPayload = path.root === 'payload' && !scope.has('payload')
   const root: Evaluate =
-    isPayload && path.segments.length > 0 ? (frame) => frame.event.decodedPayload() : scope.resolve(path.root)
+    isPayload && path.segments.length > 0 ? (frame) => frame.event.readDecodedPayload() : scope.resolve(path.root)
   return path.segments.reduce((value, segment) => compileSegment(value, compileStep(segment, scope, compilation)), root)
 }
 
@@ -146,7 +146,7 @@ function compileCase(node: CaseNode, compile: (inner: Expression) => Evaluate): 
 
 function compileArray(items: readonly Evaluate[]): Evaluate {
   return (frame) => {
-    frame.budget.create(8 * items.length)
+    frame.budget.countCreated(8 * items.length)
     return items.map((item) => item(frame))
   }
 }
@@ -156,7 +156,7 @@ function compileRange(from: number, to: number): Evaluate {
   const length = to - from + 1
   return (frame) => {
     if (length < 0) throw new RuleError(`the range [${from}..${to}] is descending`)
-    frame.budget.create(8 * length)
+    frame.budget.countCreated(8 * length)
     return Array.from({ length }, (_, index) => from + index)
   }
 }
@@ -165,9 +165,9 @@ function compileSlice(path: Evaluate, from: number, to: number): Evaluate {
   return (frame) => {
     const array = path(frame)
     if (!isArray(array)) throw new RuleError(`a range of positions requires an array, not ${kindOf(array)}`)
-    frame.budget.create(8 * array.length)
-    const indexOf = (position: number): number => (position < 0 ? array.length + position : position - 1)
-    return array.slice(Math.max(0, indexOf(from)), Math.max(0, indexOf(to) + 1))
+    frame.budget.countCreated(8 * array.length)
+    const toIndex = (position: number): number => (position < 0 ? array.length + position : position - 1)
+    return array.slice(Math.max(0, toIndex(from)), Math.max(0, toIndex(to) + 1))
   }
 }
 
@@ -184,7 +184,7 @@ function compilePlus(left: Evaluate, right: Evaluate): Evaluate {
   return (frame) => {
     const [a, b] = [left(frame), right(frame)]
     if (isNumber(a) && isNumber(b)) return calculate('+', a, b)
-    if (!isText(a) && !isText(b)) throw mismatch('+', a, b)
+    if (!isText(a) && !isText(b)) throw createOperandError('+', a, b)
     return joinTexts([textForm(a, frame.budget), textForm(b, frame.budget)], frame.budget)
   }
 }
@@ -192,12 +192,12 @@ function compilePlus(left: Evaluate, right: Evaluate): Evaluate {
 function compileArithmetic(operator: '-' | '*' | '/' | 'div' | 'mod', left: Evaluate, right: Evaluate): Evaluate {
   return (frame) => {
     const [a, b] = [left(frame), right(frame)]
-    if (!isNumber(a) || !isNumber(b)) throw mismatch(operator, a, b)
+    if (!isNumber(a) || !isNumber(b)) throw createOperandError(operator, a, b)
     return calculate(operator, a, b)
   }
 }
 
-function mismatch(operator: string, left: RuleValue, right: RuleValue): RuleError {
+function createOperandError(operator: string, left: RuleValue, right: RuleValue): RuleError {
   return new RuleError(`${operator} requires numbers, not ${kindOf(left)} and ${kindOf(right)}`)
 }
 
@@ -211,6 +211,6 @@ function matchesTopic(topic: RuleValue, filter: RuleValue, frame: Frame): boolea
   if (typeof topic !== 'string' || typeof filter !== 'string') {
     throw new RuleError(`=~ requires a topic and a topic filter, not ${kindOf(topic)} and ${kindOf(filter)}`)
   }
-  frame.budget.read(topic.length + filter.length)
+  frame.budget.countRead(topic.length + filter.length)
   return matchesFilter(filter, topic)
 }

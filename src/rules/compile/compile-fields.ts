@@ -27,13 +27,14 @@ type ExpressionField = Extract<Field, { kind: 'expression' }>
 export function compileField(field: Field, scope: Scope, compilation: Compilation): PendingField {
   if (field.kind === 'all') return compileAll(scope)
   const evaluate = compileExpression(field.expression, scope, compilation)
-  const target = field.alias ?? targetOf(field.expression, compilation.sql)
+  const target = field.alias ?? toTargetPath(field.expression, compilation.sql)
   const steps = compileSteps(target, scope, compilation)
   // A path without alias means the same afterwards as before.
-  const slot = field.alias === undefined ? undefined : scope.alias(target.root)
+  const slot = field.alias === undefined ? undefined : scope.addAlias(target.root)
   return () => {
-    const writeOutput = target.segments.length === 0 ? outputWriter(target.root) : nestedOutputWriter(target.root)
-    const writeSlot = slot?.isRead === true ? slotWriter(slot) : undefined
+    const writeOutput =
+      target.segments.length === 0 ? createOutputWriter(target.root) : createNestedOutputWriter(target.root)
+    const writeSlot = slot?.isRead === true ? createSlotWriter(slot) : undefined
     return (frame, output) => {
       const value = evaluate(frame)
       if (value === undefined) return
@@ -45,7 +46,7 @@ export function compileField(field: Field, scope: Scope, compilation: Compilatio
 }
 
 function compileAll(scope: Scope): PendingField {
-  const everything = scope.everything()
+  const everything = scope.createReaderOfAll()
   return () => (frame, output) => {
     for (const [name, value] of Object.entries(everything(frame))) setKey(output, name, value)
   }
@@ -53,17 +54,17 @@ function compileAll(scope: Scope): PendingField {
 
 type OutputWriter = (output: MapBuilder, path: readonly Step[], value: RuleValue, frame: Frame) => void
 
-function outputWriter(name: string): OutputWriter {
+function createOutputWriter(name: string): OutputWriter {
   return (output, _path, value) => setKey(output, name, value)
 }
 
-function nestedOutputWriter(name: string): OutputWriter {
+function createNestedOutputWriter(name: string): OutputWriter {
   return (output, path, value, frame) => {
     setKey(output, name, writePath(getKey(output, name), path, value, frame.budget))
   }
 }
 
-function slotWriter(slot: Slot): (path: readonly Step[], value: RuleValue, frame: Frame) => void {
+function createSlotWriter(slot: Slot): (path: readonly Step[], value: RuleValue, frame: Frame) => void {
   return (path, value, frame) => {
     frame.slots[slot.index] = path.length === 0 ? value : writePath(slot.read(frame), path, value, frame.budget)
   }
@@ -73,16 +74,16 @@ function slotWriter(slot: Slot): (path: readonly Step[], value: RuleValue, frame
 const maxFieldNameLength = 64
 
 /** Returns the path of a field without alias: the path itself, the text itself, or for others the SQL of the field. */
-function targetOf(expression: Expression, sql: string): Path {
+function toTargetPath(expression: Expression, sql: string): Path {
   if (expression.kind === 'path') return expression
   if (expression.kind === 'slice') return expression.path
-  if (expression.kind === 'literal' && typeof expression.value === 'string') return nameOnly(expression.value)
-  if (expression.kind === 'literal' && isNumber(expression.value)) return nameOnly(formatNumber(expression.value))
+  if (expression.kind === 'literal' && typeof expression.value === 'string') return toNamePath(expression.value)
+  if (expression.kind === 'literal' && isNumber(expression.value)) return toNamePath(formatNumber(expression.value))
   const written = sql.slice(expression.start, expression.end).replaceAll(/\s+/g, ' ')
-  return nameOnly(written.slice(0, maxFieldNameLength).toWellFormed())
+  return toNamePath(written.slice(0, maxFieldNameLength).toWellFormed())
 }
 
-function nameOnly(root: string): Path {
+function toNamePath(root: string): Path {
   return { root, segments: [] }
 }
 
@@ -92,15 +93,15 @@ export interface CompiledArray {
   /** Name of the items. */
   readonly itemName: string
   /** Makes the whole array available to WHERE under the alias. */
-  readonly pending: () => (frame: Frame, value: RuleValue) => void
+  readonly createAliasWriter: () => (frame: Frame, value: RuleValue) => void
 }
 
 export function compileArrayField(field: ExpressionField, scope: Scope, compilation: Compilation): CompiledArray {
   const evaluate = compileExpression(field.expression, scope, compilation)
-  if (field.alias === undefined) return { evaluate, itemName: 'item', pending: () => () => {} }
-  const slot = scope.alias(field.alias.root)
+  if (field.alias === undefined) return { evaluate, itemName: 'item', createAliasWriter: () => () => {} }
+  const slot = scope.addAlias(field.alias.root)
   const pending = () => (frame: Frame, value: RuleValue) => {
     frame.slots[slot.index] = value
   }
-  return { evaluate, itemName: field.alias.root, pending }
+  return { evaluate, itemName: field.alias.root, createAliasWriter: pending }
 }

@@ -18,7 +18,7 @@ export function compileForeach(statement: ForeachStatement, scope: Scope, compil
   const array = compileArrayField(last, scope, compilation)
   const where = statement.where === undefined ? undefined : compileExpression(statement.where, scope, compilation)
   const items = compileItems(statement, array.itemName, scope, compilation)
-  const writeArray = array.pending()
+  const writeArray = array.createAliasWriter()
   const fields = bindings.map((finish) => finish())
   const bind = (frame: Frame): RuleValue => {
     const unused: MapBuilder = {}
@@ -46,7 +46,7 @@ function compileItems(
   compilation: Compilation,
 ): RunItems {
   const itemScope = new Scope(outside)
-  const item = itemScope.item(itemName)
+  const item = itemScope.addItem(itemName)
   const inCase: Evaluate | undefined =
     statement.inCase === undefined ? undefined : compileExpression(statement.inCase, itemScope, compilation)
   const fieldScope = new Scope(itemScope)
@@ -54,19 +54,19 @@ function compileItems(
     compileField(field, fieldScope, compilation),
   )
   const fields: WriteField[] = pending.map((finish) => finish())
-  const aliases = fieldScope.slotIndices()
+  const aliases = fieldScope.listSlotIndices()
   // The length of the SQL bounds the number of expressions that one item evaluates.
   const itemSteps = 1 + compilation.sql.length / 16
   return (frame, array) => {
     const outputs: RuleMap[] = []
     for (const value of array) {
-      frame.budget.step(itemSteps)
+      frame.budget.countSteps(itemSteps)
       frame.slots[item.index] = value
       for (const index of aliases) frame.slots[index] = undefined
       if (inCase !== undefined && inCase(frame) !== true) continue
       const output: MapBuilder = {}
       for (const write of fields) write(frame, output)
-      frame.budget.create(8 * Object.keys(output).length)
+      frame.budget.countCreated(8 * Object.keys(output).length)
       outputs.push(output)
     }
     return outputs

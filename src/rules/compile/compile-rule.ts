@@ -3,7 +3,7 @@
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { EventName } from '../events/event-definitions.ts'
 import type { RuleEvent } from '../events/rule-event.ts'
-import { columnsOfSources, parseSource, type RuleSource } from '../events/sources.ts'
+import { listSourceColumns, parseSource, type RuleSource } from '../events/sources.ts'
 import type { HostFunctions } from '../functions/host-functions.ts'
 import { type MapBuilder, RuleError, type RuleMap } from '../../values/index.ts'
 import { parseStatement } from '../sql/parse-statement.ts'
@@ -58,7 +58,7 @@ export interface RuleCondition {
 export function compileRule(sql: string, options: CompileOptions = {}): CompiledRule {
   const statement = parseStatement(sql)
   const sources = statement.from.map((source) => parseSource(sql, source))
-  const compilation = new Compilation(sql, columnsOfSources(sources))
+  const compilation = new Compilation(sql, listSourceColumns(sources))
   for (const { oldName } of sources) if (oldName !== undefined) compilation.warn('old-event-name', ...oldName)
   const scope = new Scope()
   const compiled =
@@ -66,7 +66,8 @@ export function compileRule(sql: string, options: CompileOptions = {}): Compiled
       ? compileSelect(statement, scope, compilation)
       : compileForeach(statement, scope, compilation)
   const metadata = { rule_id: options.ruleId ?? '' }
-  const newFrame = (event: RuleEvent, host: HostFunctions): Frame => new Frame(event, host, metadata, scope.slotCount)
+  const createFrame = (event: RuleEvent, host: HostFunctions): Frame =>
+    new Frame(event, host, metadata, scope.slotCount)
   return {
     sql,
     sources,
@@ -75,8 +76,8 @@ export function compileRule(sql: string, options: CompileOptions = {}): Compiled
     isForeach: statement.kind === 'foreach',
     warnings: compilation.warnings,
     schemas: [...compilation.schemas],
-    evaluate: (event, host) => evaluate(compiled.run, newFrame(event, host)),
-    condition: conditionOf(statement, compiled, { scope, sql, newFrame }),
+    evaluate: (event, host) => evaluate(compiled.run, createFrame(event, host)),
+    condition: createCondition(statement, compiled, { scope, sql, createFrame }),
   }
 }
 
@@ -86,7 +87,7 @@ function evaluate(run: RunStatement, frame: Frame): RuleResult {
     if (outputs === undefined) return noMatch
     return outputs.length === 0 ? noItems : { outcome: 'passed', outputs }
   } catch (error) {
-    return { outcome: 'failed', error: asRuleError(error) }
+    return { outcome: 'failed', error: toRuleError(error) }
   }
 }
 
@@ -94,7 +95,7 @@ const noMatch: RuleResult = { outcome: 'no-result', isMatch: false }
 const noItems: RuleResult = { outcome: 'no-result', isMatch: true }
 
 /** A rule must not harm the delivery of its message: whatever went wrong ends only this evaluation. */
-export function asRuleError(error: unknown): RuleError {
+export function toRuleError(error: unknown): RuleError {
   if (error instanceof RuleError) return error
   return new RuleError(error instanceof Error ? `${error.name}: ${error.message}` : String(error), 'internal')
 }
@@ -124,13 +125,13 @@ function compileSelect(
 interface ConditionContext {
   readonly scope: Scope
   readonly sql: string
-  readonly newFrame: (event: RuleEvent, host: HostFunctions) => Frame
+  readonly createFrame: (event: RuleEvent, host: HostFunctions) => Frame
 }
 
-function conditionOf(
+function createCondition(
   statement: Statement,
   compiled: CompiledStatement,
-  { scope, sql, newFrame }: ConditionContext,
+  { scope, sql, createFrame: newFrame }: ConditionContext,
 ): RuleCondition | undefined {
   const expression = statement.where
   if (expression === undefined) return undefined
@@ -141,19 +142,19 @@ function conditionOf(
       try {
         compiled.prepare(frame)
       } catch (error) {
-        throw asRuleError(error)
+        throw toRuleError(error)
       }
       // Warnings were collected when the rule was compiled.
       const evaluators = parts.map((part) => compileExpression(part, scope, new Compilation(sql, undefined)))
-      return evaluators.map((part) => valueOrError(part, frame))
+      return evaluators.map((part) => evaluateOrError(part, frame))
     },
   }
 }
 
-function valueOrError(part: Evaluate, frame: Frame): unknown {
+function evaluateOrError(part: Evaluate, frame: Frame): unknown {
   try {
     return part(frame)
   } catch (error) {
-    return asRuleError(error)
+    return toRuleError(error)
   }
 }

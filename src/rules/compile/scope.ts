@@ -29,10 +29,10 @@ export class Scope {
   }
 
   /** Returns the slot for an alias in this scope. Until it is written, the name means what it means outside. */
-  alias(name: string): Slot {
+  addAlias(name: string): Slot {
     const known = this.#slots.get(name)
     if (known !== undefined) return known
-    const outside = this.#outer?.resolve(name) ?? columnReader(name)
+    const outside = this.#outer?.resolve(name) ?? createColumnReader(name)
     const index = this.#counter.count++
     const read = (frame: Frame) => {
       const value = frame.slots[index]
@@ -42,7 +42,7 @@ export class Scope {
   }
 
   /** Returns the slot for the item of FOREACH. It hides the name outside also if the item is undefined. */
-  item(name: string): Slot {
+  addItem(name: string): Slot {
     const index = this.#counter.count++
     return this.#add({ name, index, isRead: true, read: (frame) => frame.slots[index] })
   }
@@ -60,17 +60,17 @@ export class Scope {
   /** Returns the reader of a name. */
   resolve(name: string): Evaluate {
     const slot = this.#slots.get(name)
-    if (slot === undefined) return this.#outer?.resolve(name) ?? columnReader(name)
+    if (slot === undefined) return this.#outer?.resolve(name) ?? createColumnReader(name)
     slot.isRead = true
     return slot.read
   }
 
   /** Returns the reader of all columns, aliases and items that exist at this place of the statement. */
-  everything(): (frame: Frame) => MapBuilder {
-    const slots = this.#visible()
+  createReaderOfAll(): (frame: Frame) => MapBuilder {
+    const slots = this.#listVisible()
     for (const slot of slots) slot.isRead = true
     return (frame) => {
-      const map = frame.event.columns()
+      const map = frame.event.collectColumns()
       map['metadata'] = frame.metadata
       for (const { name, index } of slots) {
         const value = frame.slots[index]
@@ -80,19 +80,19 @@ export class Scope {
     }
   }
 
-  #visible(): Slot[] {
-    const outer = this.#outer === undefined ? [] : this.#outer.#visible()
+  #listVisible(): Slot[] {
+    const outer = this.#outer === undefined ? [] : this.#outer.#listVisible()
     return [...outer, ...this.#slots.values()]
   }
 
   /** Indices of the slots of this scope. */
-  slotIndices(): number[] {
+  listSlotIndices(): number[] {
     return [...this.#slots.values()].map(({ index }) => index)
   }
 }
 
-function columnReader(name: string): Evaluate {
+function createColumnReader(name: string): Evaluate {
   if (name === 'metadata') return (frame) => frame.metadata
-  if (name === 'payload') return (frame) => frame.event.payload()
-  return (frame) => frame.event.column(name)
+  if (name === 'payload') return (frame) => frame.event.readPayload()
+  return (frame) => frame.event.readColumn(name)
 }

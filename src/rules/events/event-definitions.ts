@@ -244,7 +244,7 @@ const definitions: Readonly<Record<EventName, Definition>> = {
   },
 }
 
-function define(name: EventName): EventDefinition {
+function defineEvent(name: EventName): EventDefinition {
   const { topic = `$events/${name.replace('.', '_')}`, otherTopics = [], ...definition } = definitions[name]
   return {
     name,
@@ -256,15 +256,15 @@ function define(name: EventName): EventDefinition {
 }
 
 export const eventDefinitions: ReadonlyMap<EventName, EventDefinition> = new Map(
-  (Object.keys(definitions) as EventName[]).map((name) => [name, define(name)]),
+  (Object.keys(definitions) as EventName[]).map((name) => [name, defineEvent(name)]),
 )
 
 /** Returns the names of all columns of an event. */
-export function columnsOf(event: EventName): string[] {
+export function listColumns(event: EventName): string[] {
   return [...Object.keys(commonColumns), 'metadata', ...Object.keys(definitions[event].sample)]
 }
 
 /** Returns the sample columns of an event. */
-export function sampleOf(event: EventName): Readonly<Record<string, RuleValue>> {
+export function getSample(event: EventName): Readonly<Record<string, RuleValue>> {
   return { ...commonColumns, ...definitions[event].sample, event }
 }

@@ -19,9 +19,9 @@ export interface EventFields {
    * A column, or undefined. It is read for each use in a rule, except `payload`, which is read once. Bytes must not
    * change while outputs and stored values of rules are in use: bytes of a reused buffer are copied first.
    */
-  column(name: string): RuleValue
+  readColumn(name: string): RuleValue
   /** All columns that have a value, for `*`. */
-  columnNames(): readonly string[]
+  listColumnNames(): readonly string[]
 }
 
 /** One message or event for all rules that it matches. The payload is decoded once at most, and only if it is used. */
@@ -37,23 +37,23 @@ export class RuleEvent {
     this.fields = fields
   }
 
-  column(name: string): RuleValue {
-    return name === 'payload' ? this.payload() : canonical(this.fields.column(name))
+  readColumn(name: string): RuleValue {
+    return name === 'payload' ? this.readPayload() : toCanonical(this.fields.readColumn(name))
   }
 
-  payload(): RuleValue {
+  readPayload(): RuleValue {
     if (!this.#hasPayload) {
-      this.#payload = canonical(this.fields.column('payload'))
+      this.#payload = toCanonical(this.fields.readColumn('payload'))
       this.#hasPayload = true
     }
     return this.#payload
   }
 
   /** The payload as JSON, or as it is if it is not text. Throws RuleError if it is not JSON. */
-  decodedPayload(): RuleValue {
+  readDecodedPayload(): RuleValue {
     if (!this.#isDecoded) {
       this.#isDecoded = true
-      const payload = this.payload()
+      const payload = this.readPayload()
       if (!isText(payload)) this.#decoded = payload
       else this.#decodePayload(payload)
     }
@@ -72,25 +72,25 @@ export class RuleEvent {
   }
 
   /** All columns, as a new map. */
-  columns(): MapBuilder {
+  collectColumns(): MapBuilder {
     const map: MapBuilder = {}
-    for (const name of this.fields.columnNames()) {
-      const value = this.column(name)
+    for (const name of this.fields.listColumnNames()) {
+      const value = this.readColumn(name)
       if (value !== undefined) setKey(map, name, value)
     }
     return map
   }
 }
 
-function canonical(value: RuleValue): RuleValue {
+function toCanonical(value: RuleValue): RuleValue {
   return value instanceof Uint8Array ? textFromBytes(value) : value
 }
 
 /** Event fields from a map, for tests and samples. */
-export function fieldsOf(event: EventName, columns: RuleMap): EventFields {
+export function toEventFields(event: EventName, columns: RuleMap): EventFields {
   return {
     event,
-    column: (name) => (Object.hasOwn(columns, name) ? columns[name] : undefined),
-    columnNames: () => Object.keys(columns),
+    readColumn: (name) => (Object.hasOwn(columns, name) ? columns[name] : undefined),
+    listColumnNames: () => Object.keys(columns),
   }
 }

@@ -1,10 +1,10 @@
 // The sources of a rule, after FROM: topic filters, events and bridges.
 
-import { beginsLikeFilter, matchesFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
+import { hasFilterPrefix, matchesFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
 import { nearestName, quoted } from '../../values/index.ts'
 import { RuleCompileError } from '../sql/compile-error.ts'
 import type { SourceNode } from '../sql/syntax.ts'
-import { columnsOf, eventDefinitions, type EventName } from './event-definitions.ts'
+import { listColumns, eventDefinitions, type EventName } from './event-definitions.ts'
 
 /** A warning for a topic filter that is spelled like an event of old versions. */
 type OldName = readonly [at: { readonly start: number }, message: string, hint: string]
@@ -31,7 +31,7 @@ const eventsByTopic: ReadonlyMap<string, EventName> = new Map(
 )
 
 /** Returns the event that a topic such as `$events/client_connected` names. */
-export function eventOfTopic(topic: string): EventName | undefined {
+export function findTopicEvent(topic: string): EventName | undefined {
   return eventsByTopic.get(topic)
 }
 
@@ -39,7 +39,7 @@ export function eventOfTopic(topic: string): EventName | undefined {
 export function parseSource(sql: string, source: SourceNode): RuleSource {
   const { text, start } = source
   if (text.startsWith(eventPrefix)) {
-    const event = eventOfTopic(text)
+    const event = findTopicEvent(text)
     if (event !== undefined) return { kind: 'event', text, event }
     const near = nearestName(text, eventsByTopic.keys())
     const hint = near === undefined ? `events: ${[...eventsByTopic.keys()].join(', ')}` : `did you mean ${near}?`
@@ -47,14 +47,14 @@ export function parseSource(sql: string, source: SourceNode): RuleSource {
   }
   if (text.startsWith(bridgePrefix)) return parseBridge(sql, source)
   const filter = parseTopicFilter(text)
-  if (filter === undefined || beginsLikeFilter(text)) {
+  if (filter === undefined || hasFilterPrefix(text)) {
     const hint = text.startsWith('$')
       ? 'a rule receives every message: use the topic filter without prefix'
       : '+ is a whole level, # is the whole last level'
     throw new RuleCompileError(sql, start, `${quoted(text)} is not a topic filter`, hint)
   }
   return oldEventNames.has(text)
-    ? { kind: 'topic', text, filter, oldName: oldName(source) }
+    ? { kind: 'topic', text, filter, oldName: createOldName(source) }
     : { kind: 'topic', text, filter }
 }
 
@@ -76,7 +76,7 @@ const oldEventNames = new Set([
   'client.connected', 'client.disconnected', 'client.subscribe', 'client.unsubscribe',
 ]) // oxfmt-ignore
 
-function oldName({ text, start }: SourceNode): OldName {
+function createOldName({ text, start }: SourceNode): OldName {
   return [
     { start },
     `${quoted(text)} is a topic filter here, not an event`,
@@ -99,22 +99,22 @@ export const columnsOfServices: ReadonlyMap<string, readonly string[]> = new Map
 ])
 
 /** Returns the columns that at least one source has. */
-export function columnsOfSources(sources: readonly RuleSource[]): ReadonlySet<string> {
+export function listSourceColumns(sources: readonly RuleSource[]): ReadonlySet<string> {
   return new Set(
     sources.flatMap((source) => {
       const ofService = source.kind === 'bridge' ? columnsOfServices.get(source.type) : undefined
-      return [...columnsOf(eventOf(source)), ...(ofService ?? [])]
+      return [...listColumns(resolveEvent(source)), ...(ofService ?? [])]
     }),
   )
 }
 
-export function eventOf(source: RuleSource): EventName {
+export function resolveEvent(source: RuleSource): EventName {
   if (source.kind === 'event') return source.event
   return source.kind === 'topic' ? 'message.publish' : 'bridge.message'
 }
 
 /** Whether a source takes an event. For messages, `topic` decides. For the explanation of single events only. */
 export function takesEvent(source: RuleSource, event: EventName, topic: unknown): boolean {
-  if (eventOf(source) !== event) return false
+  if (resolveEvent(source) !== event) return false
   return source.kind !== 'topic' || (typeof topic === 'string' && matchesFilter(source.filter, topic))
 }

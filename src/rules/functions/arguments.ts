@@ -33,7 +33,7 @@ export function convertArgument(value: RuleValue, parameter: Parameter, name: st
       return value
     case 'text':
     case 'bytes':
-      if (isText(value)) return textArgument(value, parameter, name, budget)
+      if (isText(value)) return requireTextArgument(value, parameter, name, budget)
       break
     case 'integer':
       if (isInteger(value)) return value
@@ -42,7 +42,7 @@ export function convertArgument(value: RuleValue, parameter: Parameter, name: st
       if (isNumber(value)) return value
       break
     case 'array':
-      if (isArray(value)) return countedArray(value, budget)
+      if (isArray(value)) return countArray(value, budget)
       break
     case 'map': {
       const map = mapArgument(value, budget)
@@ -55,34 +55,34 @@ export function convertArgument(value: RuleValue, parameter: Parameter, name: st
   throw new RuleError(`${name}: ${parameter.name} must be ${wanted[parameter.kind]}, not ${kindOf(value)}`)
 }
 
-function textArgument(value: RuleText, parameter: Parameter, name: string, budget: Budget): RuleText {
-  budget.read(value.length)
+function requireTextArgument(value: RuleText, parameter: Parameter, name: string, budget: Budget): RuleText {
+  budget.countRead(value.length)
   if (parameter.kind === 'bytes') return bytesOf(value)
   if (typeof value === 'string') return value
   throw new RuleError(`${name}: ${parameter.name} is not valid UTF-8`)
 }
 
-function countedArray(value: readonly RuleValue[], budget: Budget): readonly RuleValue[] {
-  budget.read(value.length)
+function countArray(value: readonly RuleValue[], budget: Budget): readonly RuleValue[] {
+  budget.countRead(value.length)
   return value
 }
 
 function mapArgument(value: RuleValue, budget: Budget): RuleMap | undefined {
   if (isMap(value)) return value
   if (!isText(value)) return undefined
-  budget.create(value.length)
+  budget.countCreated(value.length)
   const opened = tryDecodeJson(value)
   return isMap(opened) ? opened : undefined
 }
 
 /** Returns an integer argument as a number. Throws if it is outside of the range. */
-export function integerWithin(value: RuleValue, subject: string, min: number, max: number): number {
+export function requireInteger(value: RuleValue, subject: string, min: number, max: number): number {
   if (typeof value === 'number' && value >= min && value <= max) return value
   throw new RuleError(`${subject} must be from ${min} to ${max}`)
 }
 
 /** Returns one of the words that an option can be. */
-export function optionOf<T extends string>(value: RuleValue, subject: string, options: readonly T[]): T {
+export function requireOption<T extends string>(value: RuleValue, subject: string, options: readonly T[]): T {
   const found = options.find((option) => option === value)
   if (found !== undefined) return found
   throw new RuleError(`${subject} must be one of: ${options.join(', ')}`)

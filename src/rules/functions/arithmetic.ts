@@ -12,7 +12,7 @@ import {
 } from '../../values/index.ts'
 import type { FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 
-function floatFunction(description: string, compute: (x: number) => number): FunctionDefinition {
+function createFloatFunction(description: string, compute: (x: number) => number): FunctionDefinition {
   return {
     signatures: ['x: number'],
     returns: 'float',
@@ -21,7 +21,7 @@ function floatFunction(description: string, compute: (x: number) => number): Fun
   }
 }
 
-function rounding(description: string, compute: (x: number) => number): FunctionDefinition {
+function createRoundingFunction(description: string, compute: (x: number) => number): FunctionDefinition {
   return {
     signatures: ['x: number'],
     returns: 'integer',
@@ -35,7 +35,7 @@ function roundHalfAway(x: number): number {
   return Math.abs(x - whole) >= 0.5 ? whole + Math.sign(x) : whole
 }
 
-function absolute(x: RuleValue): RuleValue {
+function computeAbsolute(x: RuleValue): RuleValue {
   return typeof x === 'bigint' ? makeInteger(x < 0n ? -x : x) : Math.abs(x as number)
 }
 
@@ -44,22 +44,22 @@ export const arithmeticFunctions: FunctionDefinitions = {
     signatures: ['x: integer'],
     returns: 'integer',
     description: 'Absolute value of an integer.',
-    run: ([x]) => absolute(x),
+    run: ([x]) => computeAbsolute(x),
   },
-  ceil: rounding('Smallest integer that is not less than x.', Math.ceil),
-  floor: rounding('Largest integer that is not greater than x.', Math.floor),
-  round: rounding('Nearest integer; halves are rounded away from zero.', roundHalfAway),
-  sqrt: floatFunction('Square root.', Math.sqrt),
-  exp: floatFunction('e to the power of x.', Math.exp),
+  ceil: createRoundingFunction('Smallest integer that is not less than x.', Math.ceil),
+  floor: createRoundingFunction('Largest integer that is not greater than x.', Math.floor),
+  round: createRoundingFunction('Nearest integer; halves are rounded away from zero.', roundHalfAway),
+  sqrt: createFloatFunction('Square root.', Math.sqrt),
+  exp: createFloatFunction('e to the power of x.', Math.exp),
   power: {
     signatures: ['x: number, y: number'],
     returns: 'float',
     description: 'x to the power of y.',
     run: ([x, y]) => makeFloat(toFloat(x as RuleNumber) ** toFloat(y as RuleNumber)),
   },
-  log: floatFunction('Natural logarithm.', Math.log),
-  log2: floatFunction('Logarithm to base 2.', Math.log2),
-  log10: floatFunction('Logarithm to base 10.', Math.log10),
+  log: createFloatFunction('Natural logarithm.', Math.log),
+  log2: createFloatFunction('Logarithm to base 2.', Math.log2),
+  log10: createFloatFunction('Logarithm to base 10.', Math.log10),
   fmod: {
     signatures: ['x: number, y: number'],
     returns: 'float',
@@ -78,18 +78,18 @@ export const arithmeticFunctions: FunctionDefinitions = {
     description: 'Remainder with the sign of x. Also an operator: `x mod y`.',
     run: ([x, y]) => calculate('mod', x as RuleNumber, y as RuleNumber),
   },
-  sin: floatFunction('Sine of x in radians.', Math.sin),
-  cos: floatFunction('Cosine of x in radians.', Math.cos),
-  tan: floatFunction('Tangent of x in radians.', Math.tan),
-  asin: floatFunction('Arc sine in radians.', Math.asin),
-  acos: floatFunction('Arc cosine in radians.', Math.acos),
-  atan: floatFunction('Arc tangent in radians.', Math.atan),
-  sinh: floatFunction('Hyperbolic sine.', Math.sinh),
-  cosh: floatFunction('Hyperbolic cosine.', Math.cosh),
-  tanh: floatFunction('Hyperbolic tangent.', Math.tanh),
-  asinh: floatFunction('Inverse hyperbolic sine.', Math.asinh),
-  acosh: floatFunction('Inverse hyperbolic cosine.', Math.acosh),
-  atanh: floatFunction('Inverse hyperbolic tangent.', Math.atanh),
+  sin: createFloatFunction('Sine of x in radians.', Math.sin),
+  cos: createFloatFunction('Cosine of x in radians.', Math.cos),
+  tan: createFloatFunction('Tangent of x in radians.', Math.tan),
+  asin: createFloatFunction('Arc sine in radians.', Math.asin),
+  acos: createFloatFunction('Arc cosine in radians.', Math.acos),
+  atan: createFloatFunction('Arc tangent in radians.', Math.atan),
+  sinh: createFloatFunction('Hyperbolic sine.', Math.sinh),
+  cosh: createFloatFunction('Hyperbolic cosine.', Math.cosh),
+  tanh: createFloatFunction('Hyperbolic tangent.', Math.tanh),
+  asinh: createFloatFunction('Inverse hyperbolic sine.', Math.asinh),
+  acosh: createFloatFunction('Inverse hyperbolic cosine.', Math.acosh),
+  atanh: createFloatFunction('Inverse hyperbolic tangent.', Math.atanh),
   random: {
     signatures: [''],
     returns: 'float',

@@ -1,22 +1,22 @@
 // Functions on arrays. Positions start at 1.
 
 import { type RuleArray, RuleError, type RuleValue, strictlyEquals } from '../../values/index.ts'
-import { integerWithin } from './arguments.ts'
+import { requireInteger } from './arguments.ts'
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 
 const maxPosition = Number.MAX_SAFE_INTEGER
 
-function elementAt(array: RuleArray, position: RuleValue, name: string): RuleValue {
+function requireElement(array: RuleArray, position: RuleValue, name: string): RuleValue {
   if (typeof position === 'number' && position >= 1 && position <= array.length) return array[position - 1]
   throw new RuleError(`${name}: the array has ${array.length} elements`)
 }
 
 function sublist(args: readonly RuleValue[], { budget }: Call): RuleArray {
   const [start, length, array] = args.length === 2 ? [1, ...args] : args
-  const from = integerWithin(start, 'sublist: start', 1, maxPosition)
-  const count = integerWithin(length, 'sublist: length', 0, maxPosition)
+  const from = requireInteger(start, 'sublist: start', 1, maxPosition)
+  const count = requireInteger(length, 'sublist: length', 0, maxPosition)
   const list = array as RuleArray
-  budget.create(8 * Math.min(count, list.length))
+  budget.countCreated(8 * Math.min(count, list.length))
   return list.slice(from - 1, from - 1 + count)
 }
 
@@ -25,7 +25,7 @@ export const arrayFunctions: FunctionDefinitions = {
     signatures: ['position: integer, list: array'],
     returns: 'any',
     description: 'Element at a position; an error outside of the array.',
-    run: ([position, list]) => elementAt(list as RuleArray, position, 'nth'),
+    run: ([position, list]) => requireElement(list as RuleArray, position, 'nth'),
   },
   length: {
     signatures: ['list: array'],
@@ -43,13 +43,13 @@ export const arrayFunctions: FunctionDefinitions = {
     signatures: ['list: array'],
     returns: 'any',
     description: 'First element; an error for an empty array.',
-    run: ([list]) => elementAt(list as RuleArray, 1, 'first'),
+    run: ([list]) => requireElement(list as RuleArray, 1, 'first'),
   },
   last: {
     signatures: ['list: array'],
     returns: 'any',
     description: 'Last element; an error for an empty array.',
-    run: ([list]) => elementAt(list as RuleArray, (list as RuleArray).length, 'last'),
+    run: ([list]) => requireElement(list as RuleArray, (list as RuleArray).length, 'last'),
   },
   contains: {
     signatures: ['value: any, list: array'],

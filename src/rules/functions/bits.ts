@@ -14,10 +14,10 @@ import {
   type RuleValue,
   textFromBytes,
 } from '../../values/index.ts'
-import { integerWithin, optionOf } from './arguments.ts'
+import { requireInteger, requireOption } from './arguments.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 
-function integerFunction(description: string, compute: (x: bigint, y: bigint) => bigint): FunctionDefinition {
+function createIntegerFunction(description: string, compute: (x: bigint, y: bigint) => bigint): FunctionDefinition {
   return {
     signatures: ['x: integer, y: integer'],
     returns: 'integer',
@@ -33,7 +33,7 @@ function shift(x: bigint, count: bigint): bigint {
   return count >= 0n ? x << count : x >> (count < -BigInt(2 * maxIntegerBits) ? BigInt(2 * maxIntegerBits) : -count)
 }
 
-function bitsOf(value: RuleValue, name: string): RuleBits {
+function requireBits(value: RuleValue, name: string): RuleBits {
   if (value instanceof RuleBits) return value
   if (!isText(value)) throw new RuleError(`${name}: the value must be a text, not ${kindOf(value)}`)
   const bytes = bytesOf(value)
@@ -46,11 +46,11 @@ interface BitFormat {
   readonly isLittle: boolean
 }
 
-function formatOf(type: RuleValue, signedness: RuleValue, endianness: RuleValue): BitFormat {
+function toBitFormat(type: RuleValue, signedness: RuleValue, endianness: RuleValue): BitFormat {
   return {
-    type: optionOf(type, 'subbits: the type', ['integer', 'float', 'bits']),
-    isSigned: optionOf(signedness, 'subbits: the signedness', ['unsigned', 'signed']) === 'signed',
-    isLittle: optionOf(endianness, 'subbits: the endianness', ['big', 'little']) === 'little',
+    type: requireOption(type, 'subbits: the type', ['integer', 'float', 'bits']),
+    isSigned: requireOption(signedness, 'subbits: the signedness', ['unsigned', 'signed']) === 'signed',
+    isLittle: requireOption(endianness, 'subbits: the endianness', ['big', 'little']) === 'little',
   }
 }
 
@@ -58,15 +58,15 @@ function formatOf(type: RuleValue, signedness: RuleValue, endianness: RuleValue)
 function subbits(args: readonly RuleValue[], { budget }: Call): RuleValue {
   const [value, start, length, type = 'integer', signedness = 'unsigned', endianness = 'big'] =
     args.length === 2 ? [args[0], 1, args[1]] : args
-  const format = formatOf(type, signedness, endianness)
-  const source = bitsOf(value, 'subbits')
-  const count = integerWithin(length, 'subbits: length', 0, Number.MAX_SAFE_INTEGER)
+  const format = toBitFormat(type, signedness, endianness)
+  const source = requireBits(value, 'subbits')
+  const count = requireInteger(length, 'subbits: length', 0, Number.MAX_SAFE_INTEGER)
   if (typeof start !== 'number' || start < 1 || start > source.length) return undefined
   const taken = Math.min(count, source.length - start + 1)
-  budget.create(taken)
+  budget.countCreated(taken)
   const bytes = copyBits(source.bytes, start - 1, taken)
   if (format.type === 'bits') return taken % 8 === 0 ? textFromBytes(bytes) : new RuleBits(bytes, taken)
-  return format.type === 'float' ? floatOf(bytes, taken, format.isLittle) : integerOf(bytes, taken, format)
+  return format.type === 'float' ? decodeFloat(bytes, taken, format.isLittle) : decodeInteger(bytes, taken, format)
 }
 
 /** Copies bits to the start of new bytes. The rest of the last byte is zero. */
@@ -81,20 +81,20 @@ function copyBits(bytes: Uint8Array, from: number, count: number): Uint8Array {
   return copy
 }
 
-function integerOf(bytes: Uint8Array, length: number, { isSigned, isLittle }: BitFormat): RuleValue {
+function decodeInteger(bytes: Uint8Array, length: number, { isSigned, isLittle }: BitFormat): RuleValue {
   if (length > maxIntegerBits) throw limitError('integer too large', 'maxIntegerBits', maxIntegerBits)
-  const value = isLittle ? littleInteger(bytes, length) : bigInteger(bytes, length)
+  const value = isLittle ? decodeLittleEndian(bytes, length) : decodeBigEndian(bytes, length)
   return makeInteger(isSigned ? BigInt.asIntN(length, value) : value)
 }
 
-function bigInteger(bytes: Uint8Array, length: number): bigint {
+function decodeBigEndian(bytes: Uint8Array, length: number): bigint {
   let value = 0n
   for (const byte of bytes) value = (value << 8n) | BigInt(byte)
   return value >> BigInt(8 * bytes.length - length)
 }
 
 /** If the length is not a multiple of 8, the last byte holds the most significant bits. */
-function littleInteger(bytes: Uint8Array, length: number): bigint {
+function decodeLittleEndian(bytes: Uint8Array, length: number): bigint {
   let value = 0n
   for (let at = bytes.length - 1; at >= 0; at--) {
     const isPartial = 8 * (at + 1) > length
@@ -104,7 +104,7 @@ function littleInteger(bytes: Uint8Array, length: number): bigint {
   return value
 }
 
-function floatOf(bytes: Uint8Array, length: number, isLittle: boolean): RuleValue {
+function decodeFloat(bytes: Uint8Array, length: number, isLittle: boolean): RuleValue {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   switch (length) {
     case 64:
@@ -112,14 +112,14 @@ function floatOf(bytes: Uint8Array, length: number, isLittle: boolean): RuleValu
     case 32:
       return makeFloat(view.getFloat32(0, isLittle))
     case 16:
-      return makeFloat(halfFloat(view.getUint16(0, isLittle)))
+      return makeFloat(decodeHalfFloat(view.getUint16(0, isLittle)))
     default:
       throw new RuleError(`subbits: a float has 16, 32 or 64 bits, not ${length}`)
   }
 }
 
 /** The value of a float of 16 bits: sign, 5 bits of exponent, 10 bits of fraction. */
-function halfFloat(bits: number): number {
+function decodeHalfFloat(bits: number): number {
   const sign = bits >> 15 === 0 ? 1 : -1
   const exponent = (bits >> 10) & 0x1f
   const fraction = bits & 0x3ff
@@ -130,22 +130,22 @@ function halfFloat(bits: number): number {
 const subbitsBase = 'value: any, start: integer, length: integer'
 
 export const bitFunctions: FunctionDefinitions = {
-  bitand: integerFunction('Bits that both integers have.', (x, y) => x & y),
-  bitor: integerFunction('Bits that at least one integer has.', (x, y) => x | y),
-  bitxor: integerFunction('Bits that exactly one integer has.', (x, y) => x ^ y),
+  bitand: createIntegerFunction('Bits that both integers have.', (x, y) => x & y),
+  bitor: createIntegerFunction('Bits that at least one integer has.', (x, y) => x | y),
+  bitxor: createIntegerFunction('Bits that exactly one integer has.', (x, y) => x ^ y),
   bitnot: {
     signatures: ['x: integer'],
     returns: 'integer',
     description: 'All bits inverted: -x - 1.',
     run: ([x]) => makeInteger(~BigInt(x as number)),
   },
-  bitsl: integerFunction('x shifted left by y bits.', shift),
-  bitsr: integerFunction('x shifted right by y bits.', (x, y) => shift(x, -y)),
+  bitsl: createIntegerFunction('x shifted left by y bits.', shift),
+  bitsr: createIntegerFunction('x shifted right by y bits.', (x, y) => shift(x, -y)),
   bitsize: {
     signatures: ['value: any'],
     returns: 'integer',
     description: 'Number of bits of a text or of a sequence of bits.',
-    run: ([value]) => bitsOf(value, 'bitsize').length,
+    run: ([value]) => requireBits(value, 'bitsize').length,
   },
   bytesize: {
     signatures: ['text: bytes'],

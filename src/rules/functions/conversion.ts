@@ -19,7 +19,7 @@ import {
   textFromBytes,
   toFloat,
 } from '../../values/index.ts'
-import { integerWithin } from './arguments.ts'
+import { requireInteger } from './arguments.ts'
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 
 function toBoolean(value: RuleValue): boolean {
@@ -35,11 +35,11 @@ function toBoolean(value: RuleValue): boolean {
 
 function toInteger(value: RuleValue): RuleValue {
   if (typeof value === 'boolean') return value ? 1 : 0
-  const number = numberOf(value, 'int')
+  const number = requireNumber(value, 'int')
   return isInteger(number) ? number : integerFromNumber(Math.floor(toFloat(number)))
 }
 
-function numberOf(value: RuleValue, name: string): RuleNumber {
+function requireNumber(value: RuleValue, name: string): RuleNumber {
   if (isNumber(value)) return value
   const number = typeof value === 'string' ? parseNumber(value) : undefined
   if (number !== undefined) return number
@@ -47,17 +47,17 @@ function numberOf(value: RuleValue, name: string): RuleNumber {
 }
 
 function roundTo(value: RuleValue, decimals: RuleValue): RuleValue {
-  const digits = integerWithin(decimals, 'float: decimals', 1, maxDecimals)
-  return makeFloat(Number(toFloat(numberOf(value, 'float')).toFixed(digits)))
+  const digits = requireInteger(decimals, 'float: decimals', 1, maxDecimals)
+  return makeFloat(Number(toFloat(requireNumber(value, 'float')).toFixed(digits)))
 }
 
-function utf8Text(value: RuleValue, { budget }: Call): RuleValue {
+function toUtf8Text(value: RuleValue, { budget }: Call): RuleValue {
   return stringOf(textForm(value, budget), 'str_utf8: the text')
 }
 
-function utf16Text(value: RuleValue, { budget }: Call): RuleValue {
+function toUtf16Text(value: RuleValue, { budget }: Call): RuleValue {
   const text = stringOf(textForm(value, budget), 'str_utf16_le: the text')
-  budget.create(2 * text.length)
+  budget.countCreated(2 * text.length)
   return textFromBytes(Buffer.from(text, 'utf16le'))
 }
 
@@ -72,13 +72,13 @@ export const conversionFunctions: FunctionDefinitions = {
     signatures: ['value: any'],
     returns: 'text',
     description: 'Text form like `str`; an error if it is not valid UTF-8.',
-    run: ([value], call) => utf8Text(value, call),
+    run: ([value], call) => toUtf8Text(value, call),
   },
   str_utf16_le: {
     signatures: ['value: any'],
     returns: 'text',
     description: 'Text form like `str`, as bytes of UTF-16 with the low byte first.',
-    run: ([value], call) => utf16Text(value, call),
+    run: ([value], call) => toUtf16Text(value, call),
   },
   bool: {
     signatures: ['value: any'],
@@ -97,7 +97,7 @@ export const conversionFunctions: FunctionDefinitions = {
     returns: 'float',
     description: 'Float for a number or the text of a number, rounded to a number of decimals if it is given.',
     run: ([value, decimals], _call) =>
-      decimals === undefined ? makeFloat(toFloat(numberOf(value, 'float'))) : roundTo(value, decimals),
+      decimals === undefined ? makeFloat(toFloat(requireNumber(value, 'float'))) : roundTo(value, decimals),
   },
   float2str: {
     signatures: ['value: number, decimals: integer'],
@@ -106,7 +106,7 @@ export const conversionFunctions: FunctionDefinitions = {
     run: ([value, decimals]) =>
       formatFloat(
         Number(comparable(value as RuleNumber)),
-        integerWithin(decimals, 'float2str: decimals', 0, maxDecimals),
+        requireInteger(decimals, 'float2str: decimals', 0, maxDecimals),
       ),
   },
   map: {

@@ -21,18 +21,18 @@ import { decodeTerm, encodeTerm } from './formats/erlang-terms.ts'
 
 function hash(algorithm: string, data: RuleValue, { host, budget }: Call): RuleValue {
   const bytes = data as Uint8Array
-  budget.read(4 * bytes.length)
-  const digest = host.hash(algorithmName(algorithm), bytes)
+  budget.countRead(4 * bytes.length)
+  const digest = host.hash(toAlgorithmName(algorithm), bytes)
   if (digest === undefined) throw new RuleError(`hash: the algorithm ${algorithm.slice(0, 40)} is not known`)
   return bufferOver(digest).toString('hex')
 }
 
 /** `sha` is an old name, and names are also written with underscores: sha3_256. */
-function algorithmName(name: string): string {
+function toAlgorithmName(name: string): string {
   return name === 'sha' ? 'sha1' : name.toLowerCase().replaceAll('_', '-')
 }
 
-function hashFunction(algorithm: string, description: string): FunctionDefinition {
+function createHashFunction(algorithm: string, description: string): FunctionDefinition {
   return {
     signatures: ['data: bytes'],
     returns: 'text',
@@ -47,21 +47,21 @@ const base62Work = 64
 const base64Text = /^[A-Za-z\d+/]*={0,2}$/
 
 /** White space is skipped. Everything else must be whole groups of four characters. */
-function base64Decode(text: string): RuleText {
+function decodeBase64Text(text: string): RuleText {
   const packed = text.replaceAll(/[\t\n\r ]/g, '')
   if (packed.length % 4 !== 0 || !base64Text.test(packed)) throw new RuleError('base64_decode: the text is not base64')
   return textFromBytes(Buffer.from(packed, 'base64'))
 }
 
 /** Bits that fill no byte are written as a number: with leading zeros up to the next hexadecimal digit. */
-function hexOf(value: RuleValue, name: string, { budget }: Call): string {
-  if (value instanceof RuleBits) return hexOfBits(value)
+function encodeHex(value: RuleValue, name: string, { budget }: Call): string {
+  if (value instanceof RuleBits) return encodeHexBits(value)
   if (!isText(value)) throw new RuleError(`${name}: the value must be a text, not ${kindOf(value)}`)
-  budget.create(2 * value.length)
+  budget.countCreated(2 * value.length)
   return bufferOver(bytesOf(value)).toString('hex').toUpperCase()
 }
 
-function hexOfBits({ bytes, length }: RuleBits): string {
+function encodeHexBits({ bytes, length }: RuleBits): string {
   let bits = ''
   for (const byte of bytes) bits += byte.toString(2).padStart(8, '0')
   const digits = Math.ceil(length / 4)
@@ -70,7 +70,7 @@ function hexOfBits({ bytes, length }: RuleBits): string {
 }
 
 /** Decodes hexadecimal text. If the number of digits is odd, the first digit is a separate byte. */
-function bytesOfHex([text, prefix]: readonly RuleValue[]): RuleText {
+function decodeHex([text, prefix]: readonly RuleValue[]): RuleText {
   const digits = withoutPrefix(text as string, prefix)
   if (!/^[\dA-Fa-f]*$/.test(digits)) throw new RuleError('hexstr2bin: the text is not hexadecimal')
   return textFromBytes(Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex'))
@@ -82,36 +82,36 @@ function withoutPrefix(text: string, prefix: RuleValue): string {
   throw new RuleError('hexstr2bin: the text does not start with the prefix')
 }
 
-function compression(format: CompressionFormat, description: string): FunctionDefinition {
+function createCompression(format: CompressionFormat, description: string): FunctionDefinition {
   return {
     signatures: ['data: bytes'],
     returns: 'text',
     description,
     run: ([data], { host, budget }) => {
       const bytes = data as Uint8Array
-      budget.create(2 * bytes.length)
+      budget.countCreated(2 * bytes.length)
       return textFromBytes(host.compress(format, bytes))
     },
   }
 }
 
-function decompression(format: CompressionFormat, description: string): FunctionDefinition {
+function createDecompression(format: CompressionFormat, description: string): FunctionDefinition {
   return {
     signatures: ['data: bytes'],
     returns: 'text',
     description,
     run: ([data], { host, budget }) => {
       const bytes = host.decompress(format, data as Uint8Array, maxCreatedBytes)
-      budget.create(bytes.length)
+      budget.countCreated(bytes.length)
       return textFromBytes(bytes)
     },
   }
 }
 
 export const encodingFunctions: FunctionDefinitions = {
-  md5: hashFunction('md5', 'MD5 as lower case hexadecimal digits.'),
-  sha: hashFunction('sha1', 'SHA-1 as lower case hexadecimal digits.'),
-  sha256: hashFunction('sha256', 'SHA-256 as lower case hexadecimal digits.'),
+  md5: createHashFunction('md5', 'MD5 as lower case hexadecimal digits.'),
+  sha: createHashFunction('sha1', 'SHA-1 as lower case hexadecimal digits.'),
+  sha256: createHashFunction('sha256', 'SHA-256 as lower case hexadecimal digits.'),
   hash: {
     signatures: ['algorithm: text, data: bytes'],
     returns: 'text',
@@ -123,7 +123,7 @@ export const encodingFunctions: FunctionDefinitions = {
     returns: 'text',
     description: 'Base64 of the bytes of a text.',
     run: ([data], { budget }) => {
-      budget.create(2 * (data as Uint8Array).length)
+      budget.countCreated(2 * (data as Uint8Array).length)
       return bufferOver(data as Uint8Array).toString('base64')
     },
   },
@@ -132,8 +132,8 @@ export const encodingFunctions: FunctionDefinitions = {
     returns: 'text',
     description: 'Bytes of a base64 text.',
     run: ([text], { budget }) => {
-      budget.create((text as string).length)
-      return base64Decode(text as string)
+      budget.countCreated((text as string).length)
+      return decodeBase64Text(text as string)
     },
   },
   base62_encode: {
@@ -142,8 +142,8 @@ export const encodingFunctions: FunctionDefinitions = {
     description: 'Base62 (0-9, A-Z, a-z) of the bytes of a text, which are read as one number. At most 16384 bytes.',
     run: ([data], { budget }) => {
       const bytes = data as Uint8Array
-      budget.read(base62Work * bytes.length)
-      budget.create(2 * bytes.length)
+      budget.countRead(base62Work * bytes.length)
+      budget.countCreated(2 * bytes.length)
       return encodeBase62(bytes)
     },
   },
@@ -152,7 +152,7 @@ export const encodingFunctions: FunctionDefinitions = {
     returns: 'text',
     description: 'Bytes of a base62 text.',
     run: ([text], { budget }) => {
-      budget.read(base62Work * (text as string).length)
+      budget.countRead(base62Work * (text as string).length)
       return textFromBytes(decodeBase62(text as string))
     },
   },
@@ -168,7 +168,7 @@ export const encodingFunctions: FunctionDefinitions = {
     description: 'Value of a JSON text.',
     run: ([text], { budget }) => {
       if (!isText(text)) throw new RuleError(`json_decode: the value must be a text, not ${kindOf(text)}`)
-      budget.create(text.length)
+      budget.countCreated(text.length)
       return decodeJson(text)
     },
   },
@@ -176,29 +176,29 @@ export const encodingFunctions: FunctionDefinitions = {
     signatures: ['data: any', 'data: any, prefix: text'],
     returns: 'text',
     description: 'Upper case hexadecimal digits of the bytes, after an optional prefix.',
-    run: ([data, prefix = ''], call) => (prefix as string) + hexOf(data, 'bin2hexstr', call),
+    run: ([data, prefix = ''], call) => (prefix as string) + encodeHex(data, 'bin2hexstr', call),
   },
   hexstr2bin: {
     signatures: ['text: text', 'text: text, prefix: text'],
     returns: 'text',
     description: 'Bytes of hexadecimal digits, after an optional prefix.',
     run: (args, { budget }) => {
-      budget.create((args[0] as string).length)
-      return bytesOfHex(args)
+      budget.countCreated((args[0] as string).length)
+      return decodeHex(args)
     },
   },
   sqlserver_bin2hexstr: {
     signatures: ['data: any'],
     returns: 'text',
     description: 'Upper case hexadecimal digits after `0x`.',
-    run: ([data], call) => `0x${hexOf(data, 'sqlserver_bin2hexstr', call)}`,
+    run: ([data], call) => `0x${encodeHex(data, 'sqlserver_bin2hexstr', call)}`,
   },
-  gzip: compression('gzip', 'Data compressed as gzip.'),
-  gunzip: decompression('gzip', 'Data decompressed from gzip.'),
-  zip: compression('deflate-raw', 'Data compressed without header and checksum.'),
-  unzip: decompression('deflate-raw', 'Data decompressed that has no header and checksum.'),
-  zip_compress: compression('zlib', 'Data compressed as zlib.'),
-  zip_uncompress: decompression('zlib', 'Data decompressed from zlib.'),
+  gzip: createCompression('gzip', 'Data compressed as gzip.'),
+  gunzip: createDecompression('gzip', 'Data decompressed from gzip.'),
+  zip: createCompression('deflate-raw', 'Data compressed without header and checksum.'),
+  unzip: createDecompression('deflate-raw', 'Data decompressed that has no header and checksum.'),
+  zip_compress: createCompression('zlib', 'Data compressed as zlib.'),
+  zip_uncompress: createDecompression('zlib', 'Data decompressed from zlib.'),
   term_encode: {
     signatures: ['value: any'],
     returns: 'text',

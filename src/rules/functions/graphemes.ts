@@ -15,22 +15,22 @@ function isSimple(text: string): boolean {
 /** Segmentation costs this many times more than reading. */
 const segmentationCost = 16
 
-export function graphemesOf(text: string, budget: Budget): string[] {
-  budget.create(8 * text.length)
+export function splitGraphemes(text: string, budget: Budget): string[] {
+  budget.countCreated(8 * text.length)
   if (isSimple(text)) return text.split('')
-  budget.read(segmentationCost * text.length)
+  budget.countRead(segmentationCost * text.length)
   return Array.from(segmenter.segment(text), ({ segment }) => segment)
 }
 
 export function countGraphemes(text: string, budget: Budget): number {
-  return isSimple(text) ? text.length : graphemesOf(text, budget).length
+  return isSimple(text) ? text.length : splitGraphemes(text, budget).length
 }
 
 /** Returns the graphemes from `start` (the first is 0), at most `length`. */
 export function sliceGraphemes(text: string, start: number, length: number, budget: Budget): string {
-  budget.create(text.length)
+  budget.countCreated(text.length)
   if (isSimple(text)) return text.slice(start, start + length)
-  return graphemesOf(text, budget)
+  return splitGraphemes(text, budget)
     .slice(start, start + length)
     .join('')
 }

@@ -29,10 +29,10 @@ export interface HostFunctions extends EvaluationLimit {
   /** Throws RuleError for damaged data and if the result is larger than `maxBytes`. */
   decompress(format: CompressionFormat, data: Uint8Array, maxBytes: number): Uint8Array
   /** Returns a schema of the schema registry. Throws RuleError if it does not exist. */
-  schema(name: string): CompiledSchema
+  findSchema(name: string): CompiledSchema
   /** An environment variable, or undefined. */
-  environmentVariable(name: string): string | undefined
-  storedValue(area: StoreArea, key: string): RuleValue
+  readEnvironmentVariable(name: string): string | undefined
+  readStoredValue(area: StoreArea, key: string): RuleValue
   /** Stores a value, or deletes it if `value` is undefined. Returns the previous value. */
   storeValue(area: StoreArea, key: string, value: RuleValue): RuleValue
 }

@@ -21,14 +21,14 @@ import { maxPathKeys } from '../limits/rule-limits.ts'
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 
 /** Keys of a dotted path. */
-export function keysOf(path: string): string[] {
+export function splitKeys(path: string): string[] {
   const keys = path.split('.', maxPathKeys + 1)
   if (keys.length > maxPathKeys) throw limitError('too many keys in a path', 'maxPathKeys', maxPathKeys)
   return keys
 }
 
 export function readPath(value: RuleValue, path: string, { budget }: Call): RuleValue {
-  return keysOf(path).reduce((inner: RuleValue, key) => readKey(inner, key, budget), value)
+  return splitKeys(path).reduce((inner: RuleValue, key) => readKey(inner, key, budget), value)
 }
 
 function mapGet([path, map, fallback]: readonly RuleValue[], call: Call): RuleValue {
@@ -37,41 +37,41 @@ function mapGet([path, map, fallback]: readonly RuleValue[], call: Call): RuleVa
 }
 
 function mapPut([path, value, map]: readonly RuleValue[], { budget }: Call): RuleValue {
-  const steps = keysOf(path as string).map((key) => ({ key }))
+  const steps = splitKeys(path as string).map((key) => ({ key }))
   const base = isMap(map) || isText(map) || isArray(map) ? map : {}
   const result = writePath(base, steps, value, budget)
   return isMap(result) ? result : {}
 }
 
-function plainGet([key, map, fallback]: readonly RuleValue[]): RuleValue {
+function getPlainKey([key, map, fallback]: readonly RuleValue[]): RuleValue {
   const found = getKey(map as RuleMap, key as string)
   return found === undefined ? fallback : found
 }
 
-function plainPut([key, value, map]: readonly RuleValue[], { budget }: Call): RuleValue {
-  budget.create(8 * (Object.keys(map as RuleMap).length + 1))
+function putPlainKey([key, value, map]: readonly RuleValue[], { budget }: Call): RuleValue {
+  budget.countCreated(8 * (Object.keys(map as RuleMap).length + 1))
   return withKey(map as RuleMap, key as string, value)
 }
 
-function entriesOf(map: RuleValue, { budget }: Call): [string, RuleValue][] {
+function listEntries(map: RuleValue, { budget }: Call): [string, RuleValue][] {
   const entries = Object.entries(map as RuleMap).filter(([, value]) => value !== undefined)
-  budget.create(24 * entries.length)
+  budget.countCreated(24 * entries.length)
   return entries
 }
 
 /** Decimals of floats in arguments of HSET. */
 const redisDecimals = 6
 
-function redisValue(value: RuleValue): RuleText | undefined {
+function toRedisValue(value: RuleValue): RuleText | undefined {
   if (isText(value)) return value
   if (typeof value === 'boolean') return String(value)
   if (!isNumber(value)) return undefined
   return isInteger(value) ? String(value) : formatFloat(toFloat(value), redisDecimals)
 }
 
-function redisArguments(map: RuleValue, call: Call): RuleValue {
-  return entriesOf(map, call).flatMap(([key, value]) => {
-    const text = redisValue(value)
+function toRedisArguments(map: RuleValue, call: Call): RuleValue {
+  return listEntries(map, call).flatMap(([key, value]) => {
+    const text = toRedisValue(value)
     return text === undefined ? [] : [key, text]
   })
 }
@@ -95,42 +95,42 @@ export const mapFunctions: FunctionDefinitions = {
     signatures: ['key: text, map: map', 'key: text, map: map, default: any'],
     returns: 'any',
     description: 'Member with a key, in which dots have no meaning; undefined or the default if there is none.',
-    run: plainGet,
+    run: getPlainKey,
   },
   mput: {
     signatures: ['key: text, value: any, map: map'],
     returns: 'map',
     description: 'Map with a changed member. Dots in the key have no meaning.',
-    run: plainPut,
+    run: putPlainKey,
   },
   map_keys: {
     signatures: ['map: map'],
     returns: 'array',
     description: 'Keys of a map.',
-    run: ([map], call) => entriesOf(map, call).map(([key]) => key),
+    run: ([map], call) => listEntries(map, call).map(([key]) => key),
   },
   map_values: {
     signatures: ['map: map'],
     returns: 'array',
     description: 'Values of a map.',
-    run: ([map], call) => entriesOf(map, call).map(([, value]) => value),
+    run: ([map], call) => listEntries(map, call).map(([, value]) => value),
   },
   map_to_entries: {
     signatures: ['map: map'],
     returns: 'array',
     description: 'Members of a map as maps with `key` and `value`.',
-    run: ([map], call) => entriesOf(map, call).map(([key, value]) => ({ key, value })),
+    run: ([map], call) => listEntries(map, call).map(([key, value]) => ({ key, value })),
   },
   map_size: {
     signatures: ['map: map'],
     returns: 'integer',
     description: 'Number of members.',
-    run: ([map], call) => entriesOf(map, call).length,
+    run: ([map], call) => listEntries(map, call).length,
   },
   map_to_redis_hset_args: {
     signatures: ['map: map'],
     returns: 'array',
     description: 'Keys and values in turn, as texts for the Redis command HSET. Arrays, maps and null are left out.',
-    run: ([map], call) => redisArguments(map, call),
+    run: ([map], call) => toRedisArguments(map, call),
   },
 }

@@ -5,24 +5,24 @@ import { getKey, isMap, isText, type RuleArray, RuleError, type RuleValue, stric
 import { readPath } from './maps.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 
-function column(name: string, description: string): FunctionDefinition {
-  return { signatures: [''], returns: 'any', description, run: (_args, { event }) => event.column(name) }
+function createColumnFunction(name: string, description: string): FunctionDefinition {
+  return { signatures: [''], returns: 'any', description, run: (_args, { event }) => event.readColumn(name) }
 }
 
 function payload([path]: readonly RuleValue[], call: Call): RuleValue {
-  return path === undefined ? call.event.payload() : readPath(call.event.decodedPayload(), path as string, call)
+  return path === undefined ? call.event.readPayload() : readPath(call.event.readDecodedPayload(), path as string, call)
 }
 
 function topic([level]: readonly RuleValue[], { event }: Call): RuleValue {
-  const name = event.column('topic')
+  const name = event.readColumn('topic')
   if (level === undefined || !isText(name)) return name
   const levels = (name as string).split('/')
   if (typeof level === 'number' && level >= 1 && level <= levels.length) return levels[level - 1]
   throw new RuleError(`topic: the topic has ${levels.length} levels`)
 }
 
-function flag(name: RuleValue, { event }: Call): RuleValue {
-  const flags = event.column('flags')
+function readFlag(name: RuleValue, { event }: Call): RuleValue {
+  const flags = event.readColumn('flags')
   return isMap(flags) ? getKey(flags, name as string) : undefined
 }
 
@@ -35,7 +35,7 @@ function hasTopic(
   const first = (subscriptions as RuleArray).find((subscription) => {
     const filter = isMap(subscription) ? getKey(subscription, 'topic') : undefined
     if (typeof filter !== 'string') return false
-    budget.read(filter.length + (name as string).length)
+    budget.countRead(filter.length + (name as string).length)
     return matches(filter, name as string)
   })
   if (!isMap(first)) return false
@@ -45,8 +45,8 @@ function hasTopic(
 const topicSignatures = ['subscriptions: array, topic: text', 'subscriptions: array, topic: text, qos: integer']
 
 export const messageFunctions: FunctionDefinitions = {
-  clientid: column('clientid', 'The column `clientid`.'),
-  username: column('username', 'The column `username`.'),
+  clientid: createColumnFunction('clientid', 'The column `clientid`.'),
+  username: createColumnFunction('username', 'The column `username`.'),
   payload: {
     signatures: ['', 'path: text'],
     returns: 'any',
@@ -59,22 +59,22 @@ export const messageFunctions: FunctionDefinitions = {
     description: 'The topic, or one of its levels; an error outside of the topic.',
     run: topic,
   },
-  qos: column('qos', 'The column `qos`.'),
+  qos: createColumnFunction('qos', 'The column `qos`.'),
   flags: {
     signatures: [''],
     returns: 'map',
     description: 'The column `flags`; an empty map without it.',
-    run: (_args, { event }) => event.column('flags') ?? {},
+    run: (_args, { event }) => event.readColumn('flags') ?? {},
   },
   flag: {
     signatures: ['name: text'],
     returns: 'boolean',
     description: 'A member of the column `flags`: `dup` or `retain`.',
-    run: ([name], call) => flag(name, call),
+    run: ([name], call) => readFlag(name, call),
   },
-  msgid: column('id', 'The column `id`.'),
-  clientip: column('peerhost', 'The column `peerhost`.'),
-  peerhost: column('peerhost', 'The column `peerhost`.'),
+  msgid: createColumnFunction('id', 'The column `id`.'),
+  clientip: createColumnFunction('peerhost', 'The column `peerhost`.'),
+  peerhost: createColumnFunction('peerhost', 'The column `peerhost`.'),
   contains_topic: {
     signatures: topicSignatures,
     returns: 'boolean',

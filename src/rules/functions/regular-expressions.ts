@@ -10,37 +10,37 @@ interface CompiledPattern {
 }
 
 /** The pattern is mostly constant: each place in the SQL keeps its last one. */
-function regexOf(pattern: RuleValue, { site, budget }: Call): Regex {
+function compileRegex(pattern: RuleValue, { site, budget }: Call): Regex {
   const known = site.memo as CompiledPattern | undefined
   if (known !== undefined && known.pattern === pattern) return known.regex
-  budget.read(16 * (pattern as string).length)
+  budget.countRead(16 * (pattern as string).length)
   const regex = new Regex(pattern as string)
   site.memo = { pattern, regex }
   return regex
 }
 
 function matches([text, pattern]: readonly RuleValue[], call: Call): boolean {
-  return regexOf(pattern, call).exec(text as string, 0, call.budget, false) !== undefined
+  return compileRegex(pattern, call).exec(text as string, 0, call.budget, false) !== undefined
 }
 
 function extract([text, pattern]: readonly RuleValue[], call: Call): RuleArray {
-  const regex = regexOf(pattern, call)
+  const regex = compileRegex(pattern, call)
   const captures = regex.exec(text as string, 0, call.budget)
   if (captures === undefined) return []
-  call.budget.create((text as string).length + 8 * regex.groups)
-  const groups = Array.from({ length: regex.groups - 1 }, (_, index) => groupOf(text as string, captures, index + 1))
+  call.budget.countCreated((text as string).length + 8 * regex.groups)
+  const groups = Array.from({ length: regex.groups - 1 }, (_, index) => readGroup(text as string, captures, index + 1))
   // Groups at the end that took part in nothing are left out.
   const used = captures.findLastIndex((position) => position !== undefined)
   return groups.slice(0, Math.floor(used / 2))
 }
 
-function groupOf(text: string, captures: Captures, group: number): string {
+function readGroup(text: string, captures: Captures, group: number): string {
   const [start, end] = [captures[2 * group], captures[2 * group + 1]]
   return start === undefined || end === undefined ? '' : text.slice(start, end)
 }
 
 function replaceAll([text, pattern, by]: readonly RuleValue[], call: Call): RuleValue {
-  const regex = regexOf(pattern, call)
+  const regex = compileRegex(pattern, call)
   const whole = text as string
   const references = (by as string).split(/[&\\]/).length - 1
   const pieces: string[] = []
@@ -51,25 +51,25 @@ function replaceAll([text, pattern, by]: readonly RuleValue[], call: Call): Rule
     const [start, end] = [captures?.[0], captures?.[1]]
     if (captures === undefined || start === undefined || end === undefined) break
     // A reference inserts at most the whole match.
-    call.budget.create(start - copied + (by as string).length + references * (end - start) + 16)
-    pieces.push(whole.slice(copied, start), replacement(by as string, whole, captures))
+    call.budget.countCreated(start - copied + (by as string).length + references * (end - start) + 16)
+    pieces.push(whole.slice(copied, start), expandReplacement(by as string, whole, captures))
     copied = end
     // After an empty match, the search goes on behind the next character.
     at = end > start ? end : end + ((whole.codePointAt(end) ?? 0) > 0xff_ff ? 2 : 1)
   }
-  call.budget.create(whole.length - copied)
+  call.budget.countCreated(whole.length - copied)
   return pieces.join('') + whole.slice(copied)
 }
 
 const reference = /\\(\d+|g\{\d+\}|.)|&/gs
 
 /** `&` is the whole match, `\1` and `\g{1}` are groups, a backslash before another character makes it plain. */
-function replacement(by: string, text: string, captures: Captures): string {
+function expandReplacement(by: string, text: string, captures: Captures): string {
   if (!by.includes('&') && !by.includes('\\')) return by
   return by.replace(reference, (_whole, escaped: string | undefined) => {
-    if (escaped === undefined) return groupOf(text, captures, 0)
+    if (escaped === undefined) return readGroup(text, captures, 0)
     const digits = /\d+/.exec(escaped)?.[0]
-    return digits === undefined ? escaped : groupOf(text, captures, Number(digits))
+    return digits === undefined ? escaped : readGroup(text, captures, Number(digits))
   })
 }
 

@@ -16,7 +16,7 @@ import { type CompiledSchema, sparkplugSchema } from '../../schemas/index.ts'
 const sparkplugPayload = 'Payload'
 
 /** Adds the name of the schema to an error. */
-function named<Result>(name: string, work: () => Result): Result {
+function runWithSchemaName<Result>(name: string, work: () => Result): Result {
   try {
     return work()
   } catch (error) {
@@ -25,28 +25,30 @@ function named<Result>(name: string, work: () => Result): Result {
   }
 }
 
-function schemaOf(name: RuleValue, { host }: Call): CompiledSchema {
-  return host.schema(name as string)
+function findSchema(name: RuleValue, { host }: Call): CompiledSchema {
+  return host.findSchema(name as string)
 }
 
 function encode([name, value, type]: readonly RuleValue[], call: Call): RuleText {
-  const schema = schemaOf(name, call)
-  return named(name as string, () => schema.encode(value, textOf(type), call.budget))
+  const schema = findSchema(name, call)
+  return runWithSchemaName(name as string, () => schema.encode(value, toMessageType(type), call.budget))
 }
 
 function decode([name, data, type]: readonly RuleValue[], call: Call): RuleValue {
-  const schema = schemaOf(name, call)
-  return named(name as string, () => schema.decode(encodedOf(data, call), textOf(type), call.budget))
+  const schema = findSchema(name, call)
+  return runWithSchemaName(name as string, () =>
+    schema.decode(requireEncoded(data, call), toMessageType(type), call.budget),
+  )
 }
 
 /** A text is checked as encoded data, a map or array as a value. */
 function check([name, value, type]: readonly RuleValue[], call: Call): boolean {
-  const schema = schemaOf(name, call)
+  const schema = findSchema(name, call)
   if (!isText(value) && !isMap(value) && !isArray(value))
     throw new RuleError(`schema_check: the data must be a text, a map or an array, not ${kindOf(value)}`)
   try {
-    if (isText(value)) schema.decode(encodedOf(value, call), textOf(type), call.budget)
-    else schema.encode(value, textOf(type), call.budget)
+    if (isText(value)) schema.decode(requireEncoded(value, call), toMessageType(type), call.budget)
+    else schema.encode(value, toMessageType(type), call.budget)
     return true
   } catch (error) {
     if (error instanceof RuleError && error.kind === 'evaluation') return false
@@ -54,13 +56,13 @@ function check([name, value, type]: readonly RuleValue[], call: Call): boolean {
   }
 }
 
-function encodedOf(data: RuleValue, { budget }: Call): Uint8Array {
+function requireEncoded(data: RuleValue, { budget }: Call): Uint8Array {
   if (!isText(data)) throw new RuleError(`the data must be a text, not ${kindOf(data)}: is it decoded already?`)
-  budget.read(data.length)
+  budget.countRead(data.length)
   return bytesOf(data)
 }
 
-function textOf(type: RuleValue): string | undefined {
+function toMessageType(type: RuleValue): string | undefined {
   return type === undefined ? undefined : (type as string)
 }
 
@@ -90,15 +92,17 @@ export const schemaFunctions: FunctionDefinitions = {
     returns: 'text',
     description: 'Data encoded as Sparkplug B, by default as the message type `Payload`.',
     run: ([data, type], { budget }) =>
-      named('Sparkplug B', () => sparkplugSchema().encode(data, textOf(type) ?? sparkplugPayload, budget)),
+      runWithSchemaName('Sparkplug B', () =>
+        sparkplugSchema().encode(data, toMessageType(type) ?? sparkplugPayload, budget),
+      ),
   },
   sparkplug_decode: {
     signatures: ['payload: any', 'payload: any, message_type: text'],
     returns: 'map',
     description: 'Data decoded from Sparkplug B, by default as the message type `Payload`.',
     run: ([data, type], call) =>
-      named('Sparkplug B', () =>
-        sparkplugSchema().decode(encodedOf(data, call), textOf(type) ?? sparkplugPayload, call.budget),
+      runWithSchemaName('Sparkplug B', () =>
+        sparkplugSchema().decode(requireEncoded(data, call), toMessageType(type) ?? sparkplugPayload, call.budget),
       ),
   },
 }

@@ -33,7 +33,7 @@ export function sprintf([format, ...values]: readonly RuleValue[], { budget }: C
   for (const match of text.matchAll(sequence)) {
     pieces.push(text.slice(at, match.index))
     at = match.index + match[0].length
-    pieces.push(written(match[2], next, budget))
+    pieces.push(formatControl(match[2], next, budget))
   }
   if (text.indexOf('~', at) !== -1) throw new RuleError('sprintf: the format ends with ~')
   if (used < values.length) throw new RuleError('sprintf: there are more values than sequences in the format')
@@ -41,13 +41,13 @@ export function sprintf([format, ...values]: readonly RuleValue[], { budget }: C
   return joinTexts(pieces, budget)
 }
 
-function written(control: string, next: () => RuleValue, budget: Budget): RuleText {
+function formatControl(control: string, next: () => RuleValue, budget: Budget): RuleText {
   switch (control) {
     case 's':
-      return plainText(next())
+      return requirePlainText(next())
     case 'p':
     case 'w':
-      return term(next(), { budget, isReadable: control === 'p' }, 0)
+      return formatTerm(next(), { budget, isReadable: control === 'p' }, 0)
     case 'n':
       return '\n'
     case '~':
@@ -57,7 +57,7 @@ function written(control: string, next: () => RuleValue, budget: Budget): RuleTe
   }
 }
 
-function plainText(value: RuleValue): RuleText {
+function requirePlainText(value: RuleValue): RuleText {
   if (isText(value)) return value
   if (typeof value === 'boolean' || value === null || value === undefined) return String(value)
   throw new RuleError('sprintf: ~s needs a text: use ~p')
@@ -69,15 +69,15 @@ interface TermStyle {
   readonly isReadable: boolean
 }
 
-function term(value: RuleValue, style: TermStyle, depth: number): string {
+function formatTerm(value: RuleValue, style: TermStyle, depth: number): string {
   if (depth > 2 * maxValueDepth) throw limitError('the value is nested too deeply', 'maxValueDepth', maxValueDepth)
-  style.budget.create(16)
-  if (isText(value)) return binaryTerm(value, style)
+  style.budget.countCreated(16)
+  if (isText(value)) return formatBinaryTerm(value, style)
   if (isNumber(value)) return formatJsonNumber(value)
-  if (isArray(value)) return `[${value.map((item) => term(item, style, depth + 1)).join(',')}]`
+  if (isArray(value)) return `[${value.map((item) => formatTerm(item, style, depth + 1)).join(',')}]`
   if (isMap(value)) {
     const members = Object.entries(value).map(([key, member]) => {
-      return `${binaryTerm(key, style)} => ${term(member, style, depth + 1)}`
+      return `${formatBinaryTerm(key, style)} => ${formatTerm(member, style, depth + 1)}`
     })
     return `#{${members.join(',')}}`
   }
@@ -85,8 +85,8 @@ function term(value: RuleValue, style: TermStyle, depth: number): string {
   return String(value)
 }
 
-function binaryTerm(text: RuleText, { budget, isReadable }: TermStyle): string {
-  budget.create(4 * text.length)
+function formatBinaryTerm(text: RuleText, { budget, isReadable }: TermStyle): string {
+  budget.countCreated(4 * text.length)
   if (!isReadable || typeof text !== 'string' || text === '')
     return text === '' ? '<<>>' : `<<${bytesOf(text).join(',')}>>`
   const escaped = text

@@ -12,18 +12,18 @@ import {
 } from '../../values/index.ts'
 
 /** Returns the elements as a list of SQL values. Quotes in texts are doubled; other characters are not escaped. */
-export function sqlValues(list: RuleArray, budget: Budget): RuleText {
+export function formatSqlValues(list: RuleArray, budget: Budget): RuleText {
   const pieces = list.flatMap((item, index) => {
-    const piece = sqlValue(item, budget)
+    const piece = formatSqlValue(item, budget)
     return index === 0 ? [piece] : [', ', piece]
   })
   return joinTexts(pieces, budget)
 }
 
-function sqlValue(value: RuleValue, budget: Budget): RuleText {
+function formatSqlValue(value: RuleValue, budget: Budget): RuleText {
   if (value === undefined || value === null) return 'NULL'
   if (typeof value === 'boolean' || isNumber(value)) return textForm(value, budget)
   const text = isText(value) ? stringOf(value, 'join_to_sql_values_string: a text') : encodeJson(value, budget)
-  budget.create(2 * text.length)
+  budget.countCreated(2 * text.length)
   return `'${text.replaceAll("'", "''")}'`
 }

@@ -12,7 +12,7 @@ import {
   stringOf,
   textForm,
 } from '../../values/index.ts'
-import { integerWithin } from './arguments.ts'
+import { requireInteger } from './arguments.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions, RunFunction } from './rule-function.ts'
 
 const variablePrefix = 'EMQXVAR_'
@@ -38,10 +38,10 @@ interface CompiledJq {
 }
 
 /** The program is mostly constant: each place in the SQL keeps its last one. */
-function jqProgram(text: string, { site, budget }: Call): JqProgram {
+function compileProgram(text: string, { site, budget }: Call): JqProgram {
   const known = site.memo as CompiledJq | undefined
   if (known !== undefined && known.text === text) return known.program
-  budget.read(16 * text.length)
+  budget.countRead(16 * text.length)
   const program = compileJq(text)
   site.memo = { text, program }
   return program
@@ -50,25 +50,25 @@ function jqProgram(text: string, { site, budget }: Call): JqProgram {
 /** The limits of the rule hold as well. */
 function jq([program, input, timeout]: readonly RuleValue[], call: Call): RuleValue {
   const timeoutMs =
-    timeout === undefined ? call.host.jqTimeoutMs : integerWithin(timeout, 'jq: the time limit', 0, maxJqTimeoutMs)
-  if (isText(input)) call.budget.read(16 * input.length)
+    timeout === undefined ? call.host.jqTimeoutMs : requireInteger(timeout, 'jq: the time limit', 0, maxJqTimeoutMs)
+  if (isText(input)) call.budget.countRead(16 * input.length)
   const value = isText(input) ? decodeJson(stringOf(input, 'jq: the input')) : (input ?? null)
-  const compiled = jqProgram(program as string, call)
-  return call.budget.within(timeoutMs, `jq: the program takes longer than ${timeoutMs} ms`, () =>
+  const compiled = compileProgram(program as string, call)
+  return call.budget.runWithin(timeoutMs, `jq: the program takes longer than ${timeoutMs} ms`, () =>
     runJq(compiled, value, call.budget),
   )
 }
 
-function keyOf(key: RuleValue, { budget }: Call): string {
+function toKey(key: RuleValue, { budget }: Call): string {
   return stringOf(textForm(key, budget), 'the key')
 }
 
-function stored(run: (key: string, args: readonly RuleValue[], call: Call) => RuleValue): RunFunction {
-  return (args, call) => run(keyOf(args[0], call), args, call)
+function createStoreFunction(run: (key: string, args: readonly RuleValue[], call: Call) => RuleValue): RunFunction {
+  return (args, call) => run(toKey(args[0], call), args, call)
 }
 
 /** Stored values are written as JSON once, so that one value cannot grow without bound through references. */
-function storable(value: RuleValue, { budget }: Call): RuleValue {
+function requireStorable(value: RuleValue, { budget }: Call): RuleValue {
   if (value === undefined) throw new RuleError('undefined cannot be stored: use the function that deletes')
   if (typeof value === 'object') encodeJson(value, budget)
   return value
@@ -105,14 +105,14 @@ export const systemFunctions: FunctionDefinitions = {
     signatures: ['name: text'],
     returns: 'text',
     description: 'The environment variable `EMQXVAR_` + name; an empty text if it is not set.',
-    run: ([name], { host }) => host.environmentVariable(variablePrefix + (name as string)) ?? '',
+    run: ([name], { host }) => host.readEnvironmentVariable(variablePrefix + (name as string)) ?? '',
   },
   kv_store_put: {
     signatures: ['key: any, value: any'],
     returns: 'boolean',
     description: 'Stores a value for all rules of the node, in memory. Returns true.',
-    run: stored((key, [, value], call) => {
-      call.host.storeValue('node', key, storable(value, call))
+    run: createStoreFunction((key, [, value], call) => {
+      call.host.storeValue('node', key, requireStorable(value, call))
       return true
     }),
   },
@@ -120,8 +120,8 @@ export const systemFunctions: FunctionDefinitions = {
     signatures: ['key: any', 'key: any, default: any'],
     returns: 'any',
     description: 'A value that was stored; undefined or the default if there is none.',
-    run: stored((key, [, fallback], { host }) => {
-      const value = host.storedValue('node', key)
+    run: createStoreFunction((key, [, fallback], { host }) => {
+      const value = host.readStoredValue('node', key)
       return value === undefined ? fallback : value
     }),
   },
@@ -129,7 +129,7 @@ export const systemFunctions: FunctionDefinitions = {
     signatures: ['key: any'],
     returns: 'boolean',
     description: 'Deletes a stored value. Returns true.',
-    run: stored((key, _args, { host }) => {
+    run: createStoreFunction((key, _args, { host }) => {
       host.storeValue('node', key, undefined)
       return true
     }),
@@ -138,18 +138,20 @@ export const systemFunctions: FunctionDefinitions = {
     signatures: ['key: any, value: any'],
     returns: 'any',
     description: 'Stores a value for the rules of the shard, in memory. Returns the previous value.',
-    run: stored((key, [, value], call) => call.host.storeValue('shard', key, storable(value, call))),
+    run: createStoreFunction((key, [, value], call) =>
+      call.host.storeValue('shard', key, requireStorable(value, call)),
+    ),
   },
   proc_dict_get: {
     signatures: ['key: any'],
     returns: 'any',
     description: 'A value that was stored with `proc_dict_put`.',
-    run: stored((key, _args, { host }) => host.storedValue('shard', key)),
+    run: createStoreFunction((key, _args, { host }) => host.readStoredValue('shard', key)),
   },
   proc_dict_del: {
     signatures: ['key: any'],
     returns: 'any',
     description: 'Deletes a value that was stored with `proc_dict_put`, and returns it.',
-    run: stored((key, _args, { host }) => host.storeValue('shard', key, undefined)),
+    run: createStoreFunction((key, _args, { host }) => host.storeValue('shard', key, undefined)),
   },
 }

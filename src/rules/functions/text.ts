@@ -10,10 +10,10 @@ import {
   type RuleValue,
   textForm,
 } from '../../values/index.ts'
-import { integerWithin, optionOf } from './arguments.ts'
-import { countGraphemes, graphemesOf, sliceGraphemes } from './graphemes.ts'
+import { requireInteger, requireOption } from './arguments.ts'
+import { countGraphemes, splitGraphemes, sliceGraphemes } from './graphemes.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
-import { sqlValues } from './sql-values.ts'
+import { formatSqlValues } from './sql-values.ts'
 import { sprintf } from './sprintf.ts'
 import { unescape } from './formats/unescape.ts'
 
@@ -33,7 +33,7 @@ function trimEnd(text: string): string {
   return text.slice(0, end)
 }
 
-function textFunction(
+function createTextFunction(
   description: string,
   compute: (text: string, call: Call) => RuleValue,
   returns = 'text',
@@ -43,15 +43,15 @@ function textFunction(
     returns,
     description,
     run: ([text], call) => {
-      call.budget.create((text as string).length)
+      call.budget.countCreated((text as string).length)
       return compute(text as string, call)
     },
   }
 }
 
 function substr([text, start, length]: readonly RuleValue[], { budget }: Call): RuleValue {
-  const from = integerWithin(start, 'substr: start', 0, maxPosition)
-  const count = length === undefined ? maxPosition : integerWithin(length, 'substr: length', 0, maxPosition)
+  const from = requireInteger(start, 'substr: start', 0, maxPosition)
+  const count = length === undefined ? maxPosition : requireInteger(length, 'substr: length', 0, maxPosition)
   return sliceGraphemes(text as string, from, count, budget)
 }
 
@@ -59,9 +59,9 @@ const splitOptions = ['all', 'notrim', 'leading', 'leading_notrim', 'trailing', 
 
 /** The empty separator cuts nothing. */
 function split([text, separator, option = 'all']: readonly RuleValue[], { budget }: Call): RuleArray {
-  const mode = optionOf(option, 'split: the option', splitOptions)
+  const mode = requireOption(option, 'split: the option', splitOptions)
   const [whole, cut] = [text as string, separator as string]
-  budget.create(9 * whole.length + 8)
+  budget.countCreated(9 * whole.length + 8)
   const pieces = cutText(whole, cut, mode)
   return mode.endsWith('notrim') ? pieces : pieces.filter((piece) => piece !== '')
 }
@@ -74,10 +74,10 @@ function cutText(text: string, separator: string, mode: (typeof splitOptions)[nu
 }
 
 function tokens([text, separators, option]: readonly RuleValue[], { budget }: Call): RuleArray {
-  if (option !== undefined) optionOf(option, 'tokens: the option', ['nocrlf'])
+  if (option !== undefined) requireOption(option, 'tokens: the option', ['nocrlf'])
   const cuts = new Set(separators as string)
   if (option !== undefined) cuts.add('\r').add('\n')
-  budget.create(9 * (text as string).length)
+  budget.countCreated(9 * (text as string).length)
   const found: string[] = []
   let token = ''
   for (const character of text as string) {
@@ -102,19 +102,19 @@ const sides = ['trailing', 'leading', 'both'] as const
 
 /** The padding is one unit, also if it is more than one grapheme. With an odd count, `both` pads one more at the end. */
 function pad([text, length, side = 'trailing', padding = ' ']: readonly RuleValue[], { budget }: Call): RuleValue {
-  const mode = optionOf(side, 'pad: the side', sides)
-  const wanted = integerWithin(length, 'pad: the length', 0, maxPosition)
+  const mode = requireOption(side, 'pad: the side', sides)
+  const wanted = requireInteger(length, 'pad: the length', 0, maxPosition)
   const missing = Math.max(0, wanted - countGraphemes(text as string, budget))
-  budget.create((text as string).length + missing * (padding as string).length)
+  budget.countCreated((text as string).length + missing * (padding as string).length)
   const before = mode === 'leading' ? missing : mode === 'both' ? Math.floor(missing / 2) : 0
   return (padding as string).repeat(before) + (text as string) + (padding as string).repeat(missing - before)
 }
 
 function replace([text, what, by, option = 'all']: readonly RuleValue[], { budget }: Call): RuleValue {
-  const mode = optionOf(option, 'replace: the option', ['all', 'leading', 'trailing'])
+  const mode = requireOption(option, 'replace: the option', ['all', 'leading', 'trailing'])
   if (what === '') return text
   const pieces = cutText(text as string, what as string, mode)
-  budget.create((text as string).length + (pieces.length - 1) * (by as string).length)
+  budget.countCreated((text as string).length + (pieces.length - 1) * (by as string).length)
   return pieces.join(by as string)
 }
 
@@ -125,10 +125,10 @@ function ascii(bytes: Uint8Array): RuleValue {
 
 /** Returns the rest of the text from the first or last hit. */
 function find([text, part, side = 'leading']: readonly RuleValue[], { budget }: Call): RuleValue {
-  const mode = optionOf(side, 'find: the side', ['leading', 'trailing'])
+  const mode = requireOption(side, 'find: the side', ['leading', 'trailing'])
   if (part === '') return text
   const whole = text as string
-  budget.create(whole.length)
+  budget.countCreated(whole.length)
   const at = mode === 'leading' ? whole.indexOf(part as string) : whole.lastIndexOf(part as string)
   return at === -1 ? '' : whole.slice(at)
 }
@@ -147,15 +147,15 @@ function joinWith(separator: string, list: RuleArray, budget: Budget): RuleText 
 }
 
 export const textFunctions: FunctionDefinitions = {
-  lower: textFunction('Text in lower case.', (text) => text.toLowerCase()),
-  upper: textFunction('Text in upper case.', (text) => text.toUpperCase()),
-  trim: textFunction('Text without white space at both ends.', (text) => trimEnd(trimStart(text))),
-  ltrim: textFunction('Text without white space at the start.', trimStart),
-  rtrim: textFunction('Text without white space at the end.', trimEnd),
-  reverse: textFunction('Text in reverse order.', (text, { budget }) =>
-    graphemesOf(text, budget).toReversed().join(''),
+  lower: createTextFunction('Text in lower case.', (text) => text.toLowerCase()),
+  upper: createTextFunction('Text in upper case.', (text) => text.toUpperCase()),
+  trim: createTextFunction('Text without white space at both ends.', (text) => trimEnd(trimStart(text))),
+  ltrim: createTextFunction('Text without white space at the start.', trimStart),
+  rtrim: createTextFunction('Text without white space at the end.', trimEnd),
+  reverse: createTextFunction('Text in reverse order.', (text, { budget }) =>
+    splitGraphemes(text, budget).toReversed().join(''),
   ),
-  strlen: textFunction('Number of graphemes.', (text, { budget }) => countGraphemes(text, budget), 'integer'),
+  strlen: createTextFunction('Number of graphemes.', (text, { budget }) => countGraphemes(text, budget), 'integer'),
   substr: {
     signatures: ['text: text, start: integer', 'text: text, start: integer, length: integer'],
     returns: 'text',
@@ -230,11 +230,14 @@ export const textFunctions: FunctionDefinitions = {
     description: 'Text forms of the elements, joined by a separator (`, ` by default).',
     run: joinToString,
   },
-  unescape: textFunction('Text with resolved escapes: \\\\ \\n \\t \\r \\b \\f \\v \\\' \\" \\? \\a \\xHH.', unescape),
+  unescape: createTextFunction(
+    'Text with resolved escapes: \\\\ \\n \\t \\r \\b \\f \\v \\\' \\" \\? \\a \\xHH.',
+    unescape,
+  ),
   join_to_sql_values_string: {
     signatures: ['list: array'],
     returns: 'text',
     description: 'Elements as SQL values, joined by commas: texts in quotes, undefined and null as NULL.',
-    run: ([list], { budget }) => sqlValues(list as RuleArray, budget),
+    run: ([list], { budget }) => formatSqlValues(list as RuleArray, budget),
   },
 }

@@ -1,50 +1,51 @@
 // Functions for times and dates. Times are integers in a unit, `second` by default.
 
 import { formatDate, parseDate } from '../time/date-format.ts'
-import { offsetSeconds } from '../time/offsets.ts'
+import { resolveOffsetSeconds } from '../time/offsets.ts'
 import { formatRfc3339, parseRfc3339 } from '../time/rfc3339.ts'
-import { fromNanoseconds, splitSeconds, timeUnit, toNanoseconds } from '../time/time-units.ts'
+import { fromNanoseconds, splitSeconds, requireTimeUnit, toNanoseconds } from '../time/time-units.ts'
 import type { RuleValue } from '../../values/index.ts'
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 
-function localOffset(time: bigint, { host }: Call): number {
+function computeLocalOffset(time: bigint, { host }: Call): number {
   return host.localOffsetSeconds(splitSeconds(time).seconds)
 }
 
 function toOffset(offset: RuleValue, time: bigint, call: Call): number {
-  return offsetSeconds(offset, () => localOffset(time, call))
+  return resolveOffsetSeconds(offset, () => computeLocalOffset(time, call))
 }
 
 function now(unit: RuleValue, { host }: Call): RuleValue {
-  return fromNanoseconds(host.nowNanoseconds(), timeUnit(unit))
+  return fromNanoseconds(host.nowNanoseconds(), requireTimeUnit(unit))
 }
 
 function toRfc3339(time: bigint, unit: RuleValue, call: Call): string {
-  return formatRfc3339(time, localOffset(time, call), timeUnit(unit))
+  return formatRfc3339(time, computeLocalOffset(time, call), requireTimeUnit(unit))
 }
 
 function formatWith([unit, offset, format, given]: readonly RuleValue[], call: Call): string {
   const time =
-    given === undefined ? call.host.nowNanoseconds() : toNanoseconds(given as number | bigint, timeUnit(unit))
-  timeUnit(unit)
+    given === undefined ? call.host.nowNanoseconds() : toNanoseconds(given as number | bigint, requireTimeUnit(unit))
+  requireTimeUnit(unit)
   return formatDate(time, toOffset(offset, time, call), format as string, call.budget)
 }
 
-function dateToTime(args: readonly RuleValue[], call: Call): RuleValue {
+function parseDateToTime(args: readonly RuleValue[], call: Call): RuleValue {
   const [unit, offset, format, text] = args.length === 3 ? [args[0], undefined, args[1], args[2]] : args
-  const wanted = timeUnit(unit)
+  const wanted = requireTimeUnit(unit)
   const utc = parseDate(text as string, format as string)
   if (offset === undefined) return fromNanoseconds(utc, wanted)
   const shift = toOffset(offset, utc, call)
   return fromNanoseconds(utc - BigInt(shift) * 1_000_000_000n, wanted)
 }
 
-function offsetOf(zone: RuleValue, call: Call): RuleValue {
+function resolveOffset(zone: RuleValue, call: Call): RuleValue {
   return toOffset(zone, call.host.nowNanoseconds(), call)
 }
 
-function mongoDate([given, unit = 'millisecond']: readonly RuleValue[], { host }: Call): string {
-  const time = given === undefined ? host.nowNanoseconds() : toNanoseconds(given as number | bigint, timeUnit(unit))
+function formatMongoDate([given, unit = 'millisecond']: readonly RuleValue[], { host }: Call): string {
+  const time =
+    given === undefined ? host.nowNanoseconds() : toNanoseconds(given as number | bigint, requireTimeUnit(unit))
   return `ISODate(${formatRfc3339(time, 0, 'millisecond', 'Z')})`
 }
 
@@ -52,7 +53,7 @@ const zoneFunction = {
   signatures: ['offset: any'],
   returns: 'integer',
   description: 'Seconds of an offset: `Z`, `±hh:mm`, `local` or a number; undefined is 0.',
-  run: ([zone]: readonly RuleValue[], call: Call) => offsetOf(zone, call),
+  run: ([zone]: readonly RuleValue[], call: Call) => resolveOffset(zone, call),
 }
 
 export const timeFunctions: FunctionDefinitions = {
@@ -73,13 +74,13 @@ export const timeFunctions: FunctionDefinitions = {
     returns: 'text',
     description: 'Time as RFC 3339 in local time, with the decimals of the unit.',
     run: ([time, unit = 'second'], call) =>
-      toRfc3339(toNanoseconds(time as number | bigint, timeUnit(unit)), unit, call),
+      toRfc3339(toNanoseconds(time as number | bigint, requireTimeUnit(unit)), unit, call),
   },
   rfc3339_to_unix_ts: {
     signatures: ['text: text', 'text: text, unit: text'],
     returns: 'integer',
     description: 'Time of a text of RFC 3339.',
-    run: ([text, unit = 'second']) => fromNanoseconds(parseRfc3339(text as string), timeUnit(unit)),
+    run: ([text, unit = 'second']) => fromNanoseconds(parseRfc3339(text as string), requireTimeUnit(unit)),
   },
   format_date: {
     signatures: ['unit: text, offset: any, format: text', 'unit: text, offset: any, format: text, time: integer'],
@@ -91,7 +92,7 @@ export const timeFunctions: FunctionDefinitions = {
     signatures: ['unit: text, format: text, text: text', 'unit: text, offset: any, format: text, text: text'],
     returns: 'integer',
     description: 'Time of a date by its format. The date needs year, month, day, hour, minute and second.',
-    run: dateToTime,
+    run: parseDateToTime,
   },
   timezone_to_offset_seconds: zoneFunction,
   timezone_to_second: zoneFunction,
@@ -99,6 +100,6 @@ export const timeFunctions: FunctionDefinitions = {
     signatures: ['', 'time: integer', 'time: integer, unit: text'],
     returns: 'text',
     description: 'Time in milliseconds, or another unit, as `ISODate(…)` for MongoDB.',
-    run: mongoDate,
+    run: formatMongoDate,
   },
 }

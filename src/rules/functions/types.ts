@@ -3,7 +3,7 @@
 import { isArray, isInteger, isMap, isNumber, isText, type RuleValue, tryDecodeJson } from '../../values/index.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 
-function predicate(description: string, test: (value: RuleValue, call: Call) => boolean): FunctionDefinition {
+function createPredicate(description: string, test: (value: RuleValue, call: Call) => boolean): FunctionDefinition {
   return { signatures: ['value: any'], returns: 'boolean', description, run: ([value], call) => test(value, call) }
 }
 
@@ -18,25 +18,25 @@ function isEmpty(value: RuleValue, call: Call): boolean {
 }
 
 function isEmptyObject(text: string | Uint8Array, call: Call): boolean {
-  call.budget.read(text.length)
+  call.budget.countRead(text.length)
   if (typeof text !== 'string' || !/^\s*\{\s*\}\s*$/.test(text)) return false
   return isMap(tryDecodeJson(text))
 }
 
 export const typeFunctions: FunctionDefinitions = {
-  is_str: predicate('Whether the value is a text.', isText),
-  is_bool: predicate('Whether the value is true or false.', (value) => typeof value === 'boolean'),
-  is_int: predicate('Whether the value is an integer.', isInteger),
-  is_float: predicate('Whether the value is a float.', (value) => isNumber(value) && !isInteger(value)),
-  is_num: predicate('Whether the value is an integer or a float.', isNumber),
-  is_map: predicate('Whether the value is a map.', isMap),
-  is_array: predicate('Whether the value is an array.', isArray),
-  is_null: predicate('Whether the value is undefined. JSON null is not.', isMissing),
-  is_null_var: predicate('Whether the value is undefined or JSON null.', isMissingOrNull),
-  is_not_null: predicate('Whether the value is not undefined.', (value) => !isMissing(value)),
-  is_not_null_var: predicate(
+  is_str: createPredicate('Whether the value is a text.', isText),
+  is_bool: createPredicate('Whether the value is true or false.', (value) => typeof value === 'boolean'),
+  is_int: createPredicate('Whether the value is an integer.', isInteger),
+  is_float: createPredicate('Whether the value is a float.', (value) => isNumber(value) && !isInteger(value)),
+  is_num: createPredicate('Whether the value is an integer or a float.', isNumber),
+  is_map: createPredicate('Whether the value is a map.', isMap),
+  is_array: createPredicate('Whether the value is an array.', isArray),
+  is_null: createPredicate('Whether the value is undefined. JSON null is not.', isMissing),
+  is_null_var: createPredicate('Whether the value is undefined or JSON null.', isMissingOrNull),
+  is_not_null: createPredicate('Whether the value is not undefined.', (value) => !isMissing(value)),
+  is_not_null_var: createPredicate(
     'Whether the value is neither undefined nor JSON null.',
     (value) => !isMissingOrNull(value),
   ),
-  is_empty: predicate('Whether the value is an empty array, map or text, or the text `{}`.', isEmpty),
+  is_empty: createPredicate('Whether the value is an empty array, map or text, or the text `{}`.', isEmpty),
 }

@@ -17,7 +17,9 @@ export class RuleCompileError extends Error {
 
   constructor(sql: string, at: number, summary: string, hint = '') {
     const { line, column } = positionAt(sql, at)
-    super(`line ${line}, column ${column}: ${summary}\n${excerpt(sql, at)}${hint === '' ? '' : `\nhint: ${hint}`}`)
+    super(
+      `line ${line}, column ${column}: ${summary}\n${formatExcerpt(sql, at)}${hint === '' ? '' : `\nhint: ${hint}`}`,
+    )
     this.line = line
     this.column = column
     this.summary = summary
@@ -30,7 +32,7 @@ const shownBefore = 60
 const shownAfter = 40
 
 /** Returns the part of the line around `at`, and a line with a caret below the character. */
-function excerpt(sql: string, at: number): string {
+function formatExcerpt(sql: string, at: number): string {
   const lineStart = sql.lastIndexOf('\n', at - 1) + 1
   const nextBreak = sql.indexOf('\n', at)
   const before = Array.from(sql.slice(lineStart, at))

@@ -26,21 +26,21 @@ const comparisonLevel = 4
 const signLevel = 7
 
 export function parseExpression(reader: TokenReader, lowest = 0): Expression {
-  return reader.nested(() => {
+  return reader.parseNested(() => {
     let left = parsePrefix(reader)
     for (;;) {
-      const level = infixLevel(reader)
+      const level = findInfixLevel(reader)
       if (level <= lowest) return left
       left = parseInfix(reader, left, level)
-      if (level === comparisonLevel && infixLevel(reader) === comparisonLevel) {
-        throw reader.unexpected('comparisons do not chain', 'write: a < b AND b < c')
+      if (level === comparisonLevel && findInfixLevel(reader) === comparisonLevel) {
+        throw reader.createUnexpectedError('comparisons do not chain', 'write: a < b AND b < c')
       }
     }
   })
 }
 
 /** Level of the operator at the cursor, 0 if there is none. */
-function infixLevel(reader: TokenReader): number {
+function findInfixLevel(reader: TokenReader): number {
   const { kind, key } = reader.current
   if (kind !== 'word' && kind !== 'symbol') return 0
   if (key === 'NOT') return reader.following.key === 'IN' ? comparisonLevel : 0
@@ -79,7 +79,7 @@ function joinConditions(kind: 'and' | 'or', left: Expression, right: Expression)
 
 function parseIn(reader: TokenReader, operand: Expression): Expression {
   reader.expect('(', 'after IN', 'write: qos IN (0, 1)')
-  if (reader.is(')')) throw reader.unexpected('expected a value', 'the list of IN cannot be empty')
+  if (reader.is(')')) throw reader.createUnexpectedError('expected a value', 'the list of IN cannot be empty')
   const options = parseList(reader, ')')
   return { kind: 'in', operand, options, start: operand.start, end: reader.previousEnd }
 }
@@ -100,11 +100,11 @@ function parsePrefix(reader: TokenReader): Expression {
   switch (token.kind) {
     case 'text':
       reader.advance()
-      return literal(token, token.text)
+      return createLiteral(token, token.text)
     case 'integer':
     case 'float':
       reader.advance()
-      return literal(token, numberIn(reader, token))
+      return createLiteral(token, parseNumberToken(reader, token))
     case 'name':
       return parsePath(reader, parseExpression)
     case 'word':
@@ -112,25 +112,25 @@ function parsePrefix(reader: TokenReader): Expression {
     case 'symbol':
       return parseSymbol(reader, token)
     case 'end':
-      throw reader.unexpected('expected an expression')
+      throw reader.createUnexpectedError('expected an expression')
     default:
       throw token.kind satisfies never
   }
 }
 
-function literal(token: Token, value: RuleValue): Expression {
+function createLiteral(token: Token, value: RuleValue): Expression {
   return { kind: 'literal', value, start: token.start, end: token.end }
 }
 
-function numberIn(reader: TokenReader, token: Token): RuleValue {
+function parseNumberToken(reader: TokenReader, token: Token): RuleValue {
   try {
     const value = parseNumber(token.text)
     if (value !== undefined) return value
   } catch (error) {
     if (!(error instanceof RuleError)) throw error
-    throw reader.error(token, error.message)
+    throw reader.createError(token, error.message)
   }
-  throw reader.error(token, 'the number is too large for a float')
+  throw reader.createError(token, 'the number is too large for a float')
 }
 
 const constants = new Map<string, RuleValue>([
@@ -150,11 +150,11 @@ function parseWord(reader: TokenReader, token: Token): Expression {
     const operand = parseExpression(reader, notLevel - 1)
     return { kind: 'not', operand, start: token.start, end: operand.end }
   }
-  if (isKeyword(token)) throw reader.unexpected('expected an expression')
+  if (isKeyword(token)) throw reader.createUnexpectedError('expected an expression')
   const constant = constants.get(token.key)
   if (constant !== undefined && reader.following.key !== '.' && reader.following.key !== '[') {
     reader.advance()
-    return literal(token, constant)
+    return createLiteral(token, constant)
   }
   return parsePath(reader, parseExpression)
 }
@@ -164,7 +164,7 @@ function parseCall(reader: TokenReader): Expression {
   reader.advance()
   const args = parseList(reader, ')')
   if (reader.is('.') || reader.is('[')) {
-    throw reader.unexpected(
+    throw reader.createUnexpectedError(
       'a path starts at a column or an alias',
       'give the function an alias in an earlier field, or use map_get and nth',
     )
@@ -181,7 +181,7 @@ function parseCase(reader: TokenReader): CaseNode {
     reader.expect('THEN', 'after the condition of WHEN')
     branches.push({ when, result: parseExpression(reader) })
   }
-  if (branches.length === 0) throw reader.unexpected('expected WHEN')
+  if (branches.length === 0) throw reader.createUnexpectedError('expected WHEN')
   const otherwise = reader.take('ELSE') ? parseExpression(reader) : undefined
   const { end } = reader.expect('END', 'at the end of CASE')
   return { kind: 'case', subject, branches, otherwise, start, end }
@@ -204,8 +204,8 @@ function parseSymbol(reader: TokenReader, token: Token): Expression {
       return { kind: 'sign', isNegative: token.key === '-', operand, start: token.start, end: operand.end }
     }
     case '*':
-      throw reader.unexpected('expected an expression', 'select all columns with * as a field of its own')
+      throw reader.createUnexpectedError('expected an expression', 'select all columns with * as a field of its own')
     default:
-      throw reader.unexpected('expected an expression')
+      throw reader.createUnexpectedError('expected an expression')
   }
 }

@@ -15,7 +15,8 @@ export function parsePath(reader: TokenReader, parseExpression: ParseExpression)
   for (;;) {
     if (reader.is('[')) {
       const range = parseRange(reader)
-      if (range !== undefined) return sliceOf(reader, { kind: 'path', root, segments, start, end: range.start }, range)
+      if (range !== undefined)
+        return createSlice(reader, { kind: 'path', root, segments, start, end: range.start }, range)
     }
     const segment = parseSegment(reader, parseExpression)
     if (segment === undefined) return { kind: 'path', root, segments, start, end: reader.previousEnd }
@@ -25,15 +26,15 @@ export function parsePath(reader: TokenReader, parseExpression: ParseExpression)
 
 function addSegment(reader: TokenReader, segments: Segment[], segment: Segment): void {
   if (segments.length === maxPathKeys) {
-    throw reader.error(reader.current, `too many keys in a path: limit maxPathKeys is ${maxPathKeys}`)
+    throw reader.createError(reader.current, `too many keys in a path: limit maxPathKeys is ${maxPathKeys}`)
   }
   segments.push(segment)
 }
 
-function sliceOf(reader: TokenReader, path: PathNode, range: Range): Expression {
-  if (reader.is('.') || reader.is('[')) throw reader.unexpected('a range is the end of a path')
+function createSlice(reader: TokenReader, path: PathNode, range: Range): Expression {
+  if (reader.is('.') || reader.is('[')) throw reader.createUnexpectedError('a range is the end of a path')
   if (range.from === 0 || range.to === 0) {
-    throw reader.error(range, 'a range of an array has no position 0', 'the first element is 1, the last is -1')
+    throw reader.createError(range, 'a range of an array has no position 0', 'the first element is 1, the last is -1')
   }
   return { kind: 'slice', path, from: range.from, to: range.to, start: path.start, end: reader.previousEnd }
 }
@@ -44,7 +45,7 @@ export function parseAlias(reader: TokenReader, parseExpression: ParseExpression
   const segments: Segment[] = []
   for (;;) {
     const range = reader.is('[') ? parseRange(reader) : undefined
-    if (range !== undefined) throw reader.error(range, 'a range cannot be a target of AS')
+    if (range !== undefined) throw reader.createError(range, 'a range cannot be a target of AS')
     const segment = parseSegment(reader, parseExpression)
     if (segment === undefined) return { root, segments }
     addSegment(reader, segments, segment)
@@ -55,8 +56,11 @@ function parseRoot(reader: TokenReader): string {
   const token = reader.current
   const isName = token.kind === 'name' || (token.kind === 'word' && !isKeyword(token))
   if (!isName)
-    throw reader.unexpected('expected a name', isKeyword(token) ? 'put a name that is a keyword in double quotes' : '')
-  if (token.text === '') throw reader.error(token, 'the name is empty')
+    throw reader.createUnexpectedError(
+      'expected a name',
+      isKeyword(token) ? 'put a name that is a keyword in double quotes' : '',
+    )
+  if (token.text === '') throw reader.createError(token, 'the name is empty')
   return reader.advance().text
 }
 
@@ -67,10 +71,10 @@ function parseSegment(reader: TokenReader, parseExpression: ParseExpression): Se
   reader.advance()
   const index = parseExpression(reader)
   reader.expect(']', 'after the position')
-  return positionOf(index)
+  return toPositionSegment(index)
 }
 
-function positionOf(index: Expression): Segment {
+function toPositionSegment(index: Expression): Segment {
   const isNegative = index.kind === 'sign' && index.isNegative
   const digits = isNegative ? index.operand : index
   if (digits.kind !== 'literal' || digits.value !== 0) return { kind: 'index', index }
@@ -83,7 +87,8 @@ function parseKey(reader: TokenReader): Segment {
   reader.advance()
   const token = reader.current
   const isKey = token.kind === 'word' || token.kind === 'name' || token.kind === 'text' || token.kind === 'integer'
-  if (!isKey) throw reader.unexpected('expected a key after the dot', "write unusual keys in quotes: payload.'my key'")
+  if (!isKey)
+    throw reader.createUnexpectedError('expected a key after the dot', "write unusual keys in quotes: payload.'my key'")
   reader.advance()
   return { kind: 'key', key: token.text }
 }
@@ -102,7 +107,7 @@ function parseRange(reader: TokenReader): Range | undefined {
   for (let count = 0; count < lookahead.tokens; count++) reader.advance()
   reader.expect(']', 'after the range')
   if (!Number.isSafeInteger(lookahead.from) || !Number.isSafeInteger(lookahead.to)) {
-    throw reader.error({ start }, 'the range is too large')
+    throw reader.createError({ start }, 'the range is too large')
   }
   return { from: lookahead.from, to: lookahead.to, start }
 }
@@ -114,6 +119,6 @@ export function parseBracketed(reader: TokenReader, parseList: (close: string) =
   if (range !== undefined) return { kind: 'range', from: range.from, to: range.to, start, end: reader.previousEnd }
   reader.advance()
   const items = parseList(']')
-  if (reader.is('.') || reader.is('[')) throw reader.unexpected('a path starts at a column or an alias')
+  if (reader.is('.') || reader.is('[')) throw reader.createUnexpectedError('a path starts at a column or an alias')
   return { kind: 'array', items, start, end: reader.previousEnd }
 }

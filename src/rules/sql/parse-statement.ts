@@ -12,14 +12,16 @@ import { isKeyword, TokenReader } from './token-reader.ts'
 export function parseStatement(sql: string): Statement {
   const reader = new TokenReader(sql)
   const statement = parseSelect(reader) ?? parseForeach(reader)
-  if (statement === undefined) throw reader.unexpected('expected SELECT or FOREACH', 'example: SELECT * FROM "t/#"')
+  if (statement === undefined)
+    throw reader.createUnexpectedError('expected SELECT or FOREACH', 'example: SELECT * FROM "t/#"')
   reader.take(';')
-  if (reader.current.kind !== 'end') throw reader.unexpected('expected the end of the SQL', hintAfterEnd(reader))
+  if (reader.current.kind !== 'end')
+    throw reader.createUnexpectedError('expected the end of the SQL', findHintAfterEnd(reader))
   checkDepth(statement, sql)
   return statement
 }
 
-function hintAfterEnd(reader: TokenReader): string {
+function findHintAfterEnd(reader: TokenReader): string {
   if (reader.is('GROUP') || reader.is('ORDER') || reader.is('LIMIT')) return 'a rule has no GROUP BY, ORDER BY or LIMIT'
   return ''
 }
@@ -35,9 +37,9 @@ function parseForeach(reader: TokenReader): Statement | undefined {
   if (!reader.take('FOREACH')) return undefined
   const fields = parseFields(reader)
   const last = fields.at(-1)
-  if (last?.kind !== 'expression') throw reader.error({ start }, 'the last field of FOREACH is the array, not *')
+  if (last?.kind !== 'expression') throw reader.createError({ start }, 'the last field of FOREACH is the array, not *')
   if (last.alias !== undefined && last.alias.segments.length > 0) {
-    throw reader.error(last.expression, 'the alias of the array is a name, not a path')
+    throw reader.createError(last.expression, 'the alias of the array is a name, not a path')
   }
   const perItem = reader.take('DO') ? parseFields(reader) : undefined
   const inCase = reader.take('INCASE') ? parseExpression(reader) : undefined
@@ -77,7 +79,7 @@ function parseFrom(reader: TokenReader): SourceNode[] {
   const sources: SourceNode[] = []
   do {
     if (sources.length === maxSources) {
-      throw reader.error(reader.current, `too many topics: limit maxSources is ${maxSources}`)
+      throw reader.createError(reader.current, `too many topics: limit maxSources is ${maxSources}`)
     }
     sources.push(parseSource(reader))
   } while (reader.take(','))
@@ -87,11 +89,15 @@ function parseFrom(reader: TokenReader): SourceNode[] {
 function parseSource(reader: TokenReader): SourceNode {
   const token = reader.current
   const isSource = token.kind === 'name' || token.kind === 'text' || (token.kind === 'word' && !isKeyword(token))
-  if (!isSource) throw reader.unexpected('expected a topic filter', 'put the topic filter in double quotes: FROM "t/#"')
+  if (!isSource)
+    throw reader.createUnexpectedError('expected a topic filter', 'put the topic filter in double quotes: FROM "t/#"')
   reader.advance()
   const next = reader.current.key
   if (token.kind === 'word' && (next === '/' || next === '.')) {
-    throw reader.unexpected('expected a comma, WHERE or the end', 'put the topic filter in double quotes: FROM "t/a"')
+    throw reader.createUnexpectedError(
+      'expected a comma, WHERE or the end',
+      'put the topic filter in double quotes: FROM "t/a"',
+    )
   }
   return { text: token.text, start: token.start, end: token.end }
 }

@@ -59,14 +59,17 @@ export class TokenReader {
   }
 
   expect(key: string, place: string, hint = ''): Token {
-    if (!this.is(key)) throw this.unexpected(`expected ${key} ${place}`, hint)
+    if (!this.is(key)) throw this.createUnexpectedError(`expected ${key} ${place}`, hint)
     return this.advance()
   }
 
   /** Runs `parse` one level deeper. */
-  nested<T>(parse: () => T): T {
+  parseNested<T>(parse: () => T): T {
     if (++this.#depth > maxExpressionDepth) {
-      throw this.error(this.current, `too many nested expressions: limit maxExpressionDepth is ${maxExpressionDepth}`)
+      throw this.createError(
+        this.current,
+        `too many nested expressions: limit maxExpressionDepth is ${maxExpressionDepth}`,
+      )
     }
     const result = parse()
     this.#depth--
@@ -76,14 +79,14 @@ export class TokenReader {
   /** Counts a node of the syntax tree. */
   count(): void {
     if (++this.#nodes > maxSqlNodes) {
-      throw this.error(this.current, `too many expressions: limit maxSqlNodes is ${maxSqlNodes}`)
+      throw this.createError(this.current, `too many expressions: limit maxSqlNodes is ${maxSqlNodes}`)
     }
   }
 
   /** The bounds of a range after the `[` at the cursor, and how many tokens they take. Does not advance. */
   peekRange(): { from: number; to: number; tokens: number } | undefined {
     let at = this.#at + 1
-    const bound = (): number | undefined => {
+    const readBound = (): number | undefined => {
       const isNegative = this.#tokens[at]?.key === '-'
       if (isNegative) at++
       const token = this.#tokens[at]
@@ -91,18 +94,18 @@ export class TokenReader {
       at++
       return isNegative ? 0 - Number(token.text) : Number(token.text)
     }
-    const from = bound()
+    const from = readBound()
     if (from === undefined || this.#tokens[at]?.key !== '..') return undefined
     at++
-    const to = bound()
+    const to = readBound()
     return to === undefined ? undefined : { from, to, tokens: at - this.#at }
   }
 
-  unexpected(expected: string, hint = ''): RuleCompileError {
-    return this.error(this.current, `unexpected ${describe(this.current)}; ${expected}`, hint)
+  createUnexpectedError(expected: string, hint = ''): RuleCompileError {
+    return this.createError(this.current, `unexpected ${describe(this.current)}; ${expected}`, hint)
   }
 
-  error(at: { readonly start: number }, summary: string, hint = ''): RuleCompileError {
+  createError(at: { readonly start: number }, summary: string, hint = ''): RuleCompileError {
     return new RuleCompileError(this.sql, at.start, summary, hint)
   }
 }

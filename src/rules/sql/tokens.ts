@@ -64,35 +64,35 @@ export function tokenize(sql: string): Token[] {
     throw new RuleCompileError(sql, 0, `the SQL has ${sql.length} characters: limit maxSqlLength is ${maxSqlLength}`)
   }
   const tokens: Token[] = []
-  let at = endOf(spaceOrComment, sql, 0)
+  let at = findEnd(spaceOrComment, sql, 0)
   while (at < sql.length) {
-    const token = tokenAt(sql, at, tokens.at(-1))
+    const token = readToken(sql, at, tokens.at(-1))
     tokens.push(token)
-    at = endOf(spaceOrComment, sql, token.end)
+    at = findEnd(spaceOrComment, sql, token.end)
   }
   tokens.push({ kind: 'end', text: '', key: '', start: sql.length, end: sql.length })
   return tokens
 }
 
-function endOf(pattern: RegExp, sql: string, at: number): number {
+function findEnd(pattern: RegExp, sql: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(sql) ? pattern.lastIndex : at
 }
 
-function tokenAt(sql: string, start: number, previous: Token | undefined): Token {
+function readToken(sql: string, start: number, previous: Token | undefined): Token {
   const first = sql[start]
-  if (first === "'") return quotedToken(sql, start, 'text')
-  if (first === '"') return quotedToken(sql, start, 'name')
-  const wordEnd = endOf(previous?.key === '.' ? key : word, sql, start)
+  if (first === "'") return readQuotedToken(sql, start, 'text')
+  if (first === '"') return readQuotedToken(sql, start, 'name')
+  const wordEnd = findEnd(previous?.key === '.' ? key : word, sql, start)
   if (wordEnd > start) {
     const text = sql.slice(start, wordEnd)
     return { kind: 'word', text, key: text.toUpperCase(), start, end: wordEnd }
   }
-  return numberToken(sql, start, previous) ?? symbolToken(sql, start)
+  return readNumberToken(sql, start, previous) ?? readSymbolToken(sql, start)
 }
 
 /** A doubled quote stands for one quote. Nothing else is an escape. */
-function quotedToken(sql: string, start: number, kind: 'text' | 'name'): Token {
+function readQuotedToken(sql: string, start: number, kind: 'text' | 'name'): Token {
   const quote = sql[start]
   let end = sql.indexOf(quote, start + 1)
   while (end !== -1 && sql[end + 1] === quote) end = sql.indexOf(quote, end + 2)
@@ -107,25 +107,25 @@ function quotedToken(sql: string, start: number, kind: 'text' | 'name'): Token {
   return { kind, text: sql.slice(start + 1, end).replaceAll(quote + quote, quote), key: '', start, end: end + 1 }
 }
 
-function numberToken(sql: string, start: number, previous: Token | undefined): Token | undefined {
+function readNumberToken(sql: string, start: number, previous: Token | undefined): Token | undefined {
   // In `a.1.2` the digits are keys, not the float 1.2.
   const isKey = previous?.key === '.'
-  const end = endOf(isKey ? digits : number, sql, start)
+  const end = findEnd(isKey ? digits : number, sql, start)
   if (end === start) return undefined
   const text = sql.slice(start, end)
   const isInteger = !/[.eE]/.test(text)
-  if (!isKey && endOf(word, sql, end) > end) {
+  if (!isKey && findEnd(word, sql, end) > end) {
     throw new RuleCompileError(
       sql,
       start,
-      `${quoted(sql.slice(start, endOf(word, sql, end)))} is neither a number nor a name`,
+      `${quoted(sql.slice(start, findEnd(word, sql, end)))} is neither a number nor a name`,
       'a name starts with a letter; put other names in double quotes',
     )
   }
   return { kind: isInteger ? 'integer' : 'float', text, key: '', start, end }
 }
 
-function symbolToken(sql: string, start: number): Token {
+function readSymbolToken(sql: string, start: number): Token {
   for (const symbol of symbols) {
     if (sql.startsWith(symbol, start)) {
       const text = sameSymbols[symbol] ?? symbol
@@ -133,10 +133,10 @@ function symbolToken(sql: string, start: number): Token {
     }
   }
   const character = String.fromCodePoint(sql.codePointAt(start) ?? 0)
-  throw new RuleCompileError(sql, start, `unexpected character ${quoted(character)}`, hintFor(character))
+  throw new RuleCompileError(sql, start, `unexpected character ${quoted(character)}`, findHint(character))
 }
 
-function hintFor(character: string): string {
+function findHint(character: string): string {
   if (character === '$' || character === '#' || character === '_')
     return 'put topics and unusual names in double quotes'
   if (character === '`' || character === '“' || character === '’') return 'use \'…\' for texts and "…" for names'

@@ -6,37 +6,37 @@ import type { Expression, Field, Path, Statement } from './syntax.ts'
 
 /** Throws RuleCompileError if an expression of the statement is too deep. */
 export function checkDepth(statement: Statement, sql: string): void {
-  const pending = rootsOf(statement).map((expression) => ({ expression, depth: 1 }))
+  const pending = listRoots(statement).map((expression) => ({ expression, depth: 1 }))
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { expression, depth } = next
     if (depth > maxTreeDepth) {
       const summary = `too many operators in one expression: limit maxTreeDepth is ${maxTreeDepth}`
       throw new RuleCompileError(sql, expression.start, summary)
     }
-    for (const inner of innerExpressions(expression)) pending.push({ expression: inner, depth: depth + 1 })
+    for (const inner of listInnerExpressions(expression)) pending.push({ expression: inner, depth: depth + 1 })
   }
 }
 
-function rootsOf(statement: Statement): Expression[] {
+function listRoots(statement: Statement): Expression[] {
   const fields = statement.kind === 'select' ? statement.fields : [...statement.fields, ...(statement.perItem ?? [])]
   const conditions = statement.kind === 'select' ? [statement.where] : [statement.where, statement.inCase]
-  return [...fields.flatMap(expressionsOfField), ...conditions.filter((condition) => condition !== undefined)]
+  return [...fields.flatMap(listFieldExpressions), ...conditions.filter((condition) => condition !== undefined)]
 }
 
-function expressionsOfField(field: Field): Expression[] {
+function listFieldExpressions(field: Field): Expression[] {
   if (field.kind === 'all') return []
-  return [field.expression, ...(field.alias === undefined ? [] : indicesOf(field.alias))]
+  return [field.expression, ...(field.alias === undefined ? [] : listIndices(field.alias))]
 }
 
-function indicesOf(path: Path): Expression[] {
+function listIndices(path: Path): Expression[] {
   return path.segments.flatMap((segment) => (segment.kind === 'index' ? [segment.index] : []))
 }
 
 /** Returns the expressions that an expression consists of. */
-export function innerExpressions(expression: Expression): readonly Expression[] {
+export function listInnerExpressions(expression: Expression): readonly Expression[] {
   switch (expression.kind) {
     case 'path':
-      return indicesOf(expression)
+      return listIndices(expression)
     case 'call':
       return expression.args
     case 'case':

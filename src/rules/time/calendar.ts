@@ -18,13 +18,13 @@ const firstSecond = -62_167_219_200
 const lastSecond = 253_402_300_799
 
 /** Returns date and time of a number of seconds since 1970. Throws outside of the years 0 to 9999. */
-export function civilTime(seconds: number): CivilTime {
+export function toCivilTime(seconds: number): CivilTime {
   if (!(seconds >= firstSecond && seconds <= lastSecond))
     throw new RuleError('the time is outside of the years 0 to 9999')
   const days = Math.floor(seconds / secondsPerDay)
   const rest = seconds - days * secondsPerDay
   return {
-    ...civilDate(days),
+    ...toCivilDate(days),
     hour: Math.floor(rest / 3_600),
     minute: Math.floor(rest / 60) % 60,
     second: rest % 60,
@@ -32,7 +32,7 @@ export function civilTime(seconds: number): CivilTime {
 }
 
 /** Years start in March here, so that the leap day is the last day. An era has 400 years. */
-function civilDate(daysSince1970: number): Pick<CivilTime, 'year' | 'month' | 'day'> {
+function toCivilDate(daysSince1970: number): Pick<CivilTime, 'year' | 'month' | 'day'> {
   const days = daysSince1970 + 719_468
   const era = Math.floor(days / 146_097)
   const dayOfEra = days - era * 146_097
@@ -46,7 +46,7 @@ function civilDate(daysSince1970: number): Pick<CivilTime, 'year' | 'month' | 'd
   return { year: yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day }
 }
 
-function daysSince1970(year: number, month: number, day: number): number {
+function countDaysSince1970(year: number, month: number, day: number): number {
   const shifted = month <= 2 ? year - 1 : year
   const era = Math.floor(shifted / 400)
   const yearOfEra = shifted - era * 400
@@ -56,15 +56,15 @@ function daysSince1970(year: number, month: number, day: number): number {
 }
 
 /** Returns the seconds since 1970. Throws for a date or time that does not exist. */
-export function secondsOf(time: CivilTime): number {
+export function toSeconds(time: CivilTime): number {
   const { year, month, day, hour, minute, second } = time
   const isTime = hour <= 23 && minute <= 59 && second <= 59
-  const isDate = month >= 1 && month <= 12 && day >= 1 && day <= daysInMonth(year, month)
+  const isDate = month >= 1 && month <= 12 && day >= 1 && day <= countDaysInMonth(year, month)
   if (!isTime || !isDate) throw new RuleError('there is no such date or time')
-  return daysSince1970(year, month, day) * secondsPerDay + hour * 3_600 + minute * 60 + second
+  return countDaysSince1970(year, month, day) * secondsPerDay + hour * 3_600 + minute * 60 + second
 }
 
-function daysInMonth(year: number, month: number): number {
+function countDaysInMonth(year: number, month: number): number {
   if (month === 2) return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
 }

@@ -1,8 +1,8 @@
 // Dates by formats such as `%Y-%m-%d %H:%M:%S.%3N%:z`.
 
 import { type Budget, RuleError } from '../../values/index.ts'
-import { civilTime, secondsOf } from './calendar.ts'
-import { formatOffset, offsetSeconds } from './offsets.ts'
+import { toCivilTime, toSeconds } from './calendar.ts'
+import { formatOffset, resolveOffsetSeconds } from './offsets.ts'
 import { splitSeconds } from './time-units.ts'
 
 /** Places of a format and their width in a date. */
@@ -16,26 +16,26 @@ const placePattern = /%(?:[YmdHMSNz]|3N|6N|:z|::z)/g
 /** Returns a date. `offset` is in seconds. */
 export function formatDate(time: bigint, offset: number, format: string, budget: Budget): string {
   const { seconds, nanoseconds } = splitSeconds(time)
-  const civil = civilTime(seconds + offset)
+  const civil = toCivilTime(seconds + offset)
   const write: Record<Place, () => string> = {
-    '%Y': () => digits(civil.year, 4),
-    '%m': () => digits(civil.month, 2),
-    '%d': () => digits(civil.day, 2),
-    '%H': () => digits(civil.hour, 2),
-    '%M': () => digits(civil.minute, 2),
-    '%S': () => digits(civil.second, 2),
-    '%N': () => digits(nanoseconds, 9),
-    '%3N': () => digits(Math.floor(nanoseconds / 1e6), 3),
-    '%6N': () => digits(Math.floor(nanoseconds / 1e3), 6),
+    '%Y': () => padDigits(civil.year, 4),
+    '%m': () => padDigits(civil.month, 2),
+    '%d': () => padDigits(civil.day, 2),
+    '%H': () => padDigits(civil.hour, 2),
+    '%M': () => padDigits(civil.minute, 2),
+    '%S': () => padDigits(civil.second, 2),
+    '%N': () => padDigits(nanoseconds, 9),
+    '%3N': () => padDigits(Math.floor(nanoseconds / 1e6), 3),
+    '%6N': () => padDigits(Math.floor(nanoseconds / 1e3), 6),
     '%z': () => formatOffset(offset, ''),
     '%:z': () => formatOffset(offset, ':'),
     '%::z': () => formatOffset(offset, ':', true),
   }
-  budget.create(5 * format.length)
+  budget.countCreated(5 * format.length)
   return format.replaceAll(placePattern, (place) => write[place as Place]())
 }
 
-function digits(value: number, width: number): string {
+function padDigits(value: number, width: number): string {
   return String(value).padStart(width, '0')
 }
 
@@ -47,24 +47,24 @@ const requiredPlaces = ['%Y', '%m', '%d', '%H', '%M', '%S'] as const
  */
 export function parseDate(text: string, format: string): bigint {
   const parts = splitByFormat(text, format)
-  const partOf = (place: Place): number => {
+  const readPart = (place: Place): number => {
     const part = parts.get(place)
     if (part === undefined) return 0
     if (!/^\d+$/.test(part)) throw new RuleError(`the date does not fit the format at ${place}`)
     return Number(part)
   }
   for (const place of requiredPlaces) if (!parts.has(place)) throw new RuleError(`the date has no ${place}`)
-  const seconds = secondsOf({
-    year: partOf('%Y'),
-    month: partOf('%m'),
-    day: partOf('%d'),
-    hour: partOf('%H'),
-    minute: partOf('%M'),
-    second: partOf('%S'),
+  const seconds = toSeconds({
+    year: readPart('%Y'),
+    month: readPart('%m'),
+    day: readPart('%d'),
+    hour: readPart('%H'),
+    minute: readPart('%M'),
+    second: readPart('%S'),
   })
   const zone = parts.get('%::z') ?? parts.get('%:z') ?? parts.get('%z')
-  const zoneOffset = zone === undefined ? 0 : offsetSeconds(zone, () => 0)
-  const nanoseconds = partOf('%N') + partOf('%6N') * 1e3 + partOf('%3N') * 1e6
+  const zoneOffset = zone === undefined ? 0 : resolveOffsetSeconds(zone, () => 0)
+  const nanoseconds = readPart('%N') + readPart('%6N') * 1e3 + readPart('%3N') * 1e6
   return BigInt(seconds - zoneOffset) * 1_000_000_000n + BigInt(nanoseconds)
 }
 

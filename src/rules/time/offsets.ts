@@ -8,18 +8,18 @@ const offsetText = /^([+-])(\d{2})(?::?(\d{2})(?::(\d{2}))?)?$/
 const largestOffset = 86_400
 
 /** Returns seconds. `local` gives the offset of local time; undefined is UTC. */
-export function offsetSeconds(offset: RuleValue, local: () => number): number {
+export function resolveOffsetSeconds(offset: RuleValue, local: () => number): number {
   if (offset === undefined || offset === 'Z' || offset === 'z') return 0
   if (offset === 'local') return local()
   if (typeof offset === 'number' && Number.isInteger(offset) && Math.abs(offset) <= largestOffset) return offset
   const parts = typeof offset === 'string' ? offsetText.exec(offset) : null
-  if (parts === null) throw badOffset(offset)
+  if (parts === null) throw createOffsetError(offset)
   const [hours, minutes, seconds] = [Number(parts[2]), Number(parts[3] ?? 0), Number(parts[4] ?? 0)]
-  if (hours > 23 || minutes > 59 || seconds > 59) throw badOffset(offset)
+  if (hours > 23 || minutes > 59 || seconds > 59) throw createOffsetError(offset)
   return (parts[1] === '-' ? -1 : 1) * (hours * 3_600 + minutes * 60 + seconds)
 }
 
-function badOffset(offset: RuleValue): RuleError {
+function createOffsetError(offset: RuleValue): RuleError {
   const shown = typeof offset === 'string' ? `'${offset.slice(0, 20)}'` : kindOf(offset)
   return new RuleError(`the offset must be Z, local, ±hh, ±hh:mm, ±hh:mm:ss or seconds, not ${shown}`)
 }

@@ -9,7 +9,7 @@ export const decimalsOf = { second: 0, millisecond: 3, microsecond: 6, nanosecon
 
 const nanosecondsPerSecond = 1_000_000_000n
 
-export function timeUnit(value: RuleValue): TimeUnit {
+export function requireTimeUnit(value: RuleValue): TimeUnit {
   if (typeof value === 'string' && Object.hasOwn(unitsPerSecond, value)) return value as TimeUnit
   throw new RuleError(
     `the time unit must be second, millisecond, microsecond or nanosecond, not ${isText(value) ? 'another text' : kindOf(value)}`,

@@ -19,7 +19,7 @@ import type { AvroType } from './avro-types.ts'
 /** Returns the value of data without a header. Throws RuleError, also if bytes are left. */
 export function decodeAvro(type: AvroType, data: Uint8Array, budget: Budget): RuleValue {
   const decoder = new AvroDecoder(data, budget)
-  const value = decoder.value(type, 0)
+  const value = decoder.readValue(type, 0)
   decoder.finish()
   return value
 }
@@ -44,16 +44,16 @@ class AvroDecoder {
     if (this.#reader.left > 0) throw new RuleError(`${this.#reader.left} bytes follow the data`)
   }
 
-  value(type: AvroType, depth: number): RuleValue {
+  readValue(type: AvroType, depth: number): RuleValue {
     checkValueDepth(depth, maxValueDepth)
-    this.#budget.create(itemCost)
+    this.#budget.countCreated(itemCost)
     switch (type.kind) {
       case 'null':
         return null
       case 'boolean':
-        return this.#boolean()
+        return this.#readBoolean()
       case 'int':
-        return this.#int()
+        return this.#readInt()
       case 'long':
         return this.#reader.zigzag()
       case 'float':
@@ -62,89 +62,89 @@ class AvroDecoder {
         return makeFloat(this.#reader.double())
       case 'bytes':
       case 'string':
-        return this.#text(this.#length())
+        return this.#readText(this.#readLength())
       case 'fixed':
-        return this.#text(type.size)
+        return this.#readText(type.size)
       case 'enum':
-        return type.symbols[this.#index(type.symbols.length, 'symbol')]
+        return type.symbols[this.#readIndex(type.symbols.length, 'symbol')]
       case 'union':
-        return this.value(type.branches[this.#index(type.branches.length, 'type')], depth + 1)
+        return this.readValue(type.branches[this.#readIndex(type.branches.length, 'type')], depth + 1)
       case 'array':
-        return this.#array(type.items, depth)
+        return this.#readArray(type.items, depth)
       case 'map':
-        return this.#map(type.values, depth)
+        return this.#readMap(type.values, depth)
       case 'record':
-        return this.#record(type, depth)
+        return this.#readRecord(type, depth)
       default:
         throw type satisfies never
     }
   }
 
-  #boolean(): boolean {
+  #readBoolean(): boolean {
     const byte = this.#reader.byte()
     if (byte > 1) throw new RuleError(`a boolean is ${byte}, not 0 or 1`)
     return byte === 1
   }
 
-  #int(): number {
+  #readInt(): number {
     const value = this.#reader.zigzag()
     if (typeof value === 'number' && value >= least32 && value <= most32) return value
     throw new RuleError(`an int is ${value}: it has more than 32 bits`)
   }
 
-  #length(): number {
+  #readLength(): number {
     const length = this.#reader.zigzag()
     if (typeof length === 'number' && length >= 0 && length <= this.#reader.left) return length
     throw new RuleError(`the data ends too early: a length is ${length}, and ${this.#reader.left} bytes are left`)
   }
 
-  #text(length: number): RuleText {
-    this.#budget.create(textCost + length)
+  #readText(length: number): RuleText {
+    this.#budget.countCreated(textCost + length)
     return textFromBytes(this.#reader.take(length))
   }
 
-  #index(count: number, what: string): number {
+  #readIndex(count: number, what: string): number {
     const index = this.#reader.zigzag()
     if (typeof index === 'number' && index >= 0 && index < count) return index
     throw new RuleError(`there is no ${what} with the number ${index} in the schema`)
   }
 
   /** Arrays and maps come in blocks. A block of a negative count says how many bytes it has. */
-  #blocks(readItem: () => void): void {
-    for (let count = this.#blockCount(); count > 0; count = this.#blockCount()) {
+  #readBlocks(readItem: () => void): void {
+    for (let count = this.#readBlockCount(); count > 0; count = this.#readBlockCount()) {
       // An item may have no bytes: each counts as a step, and there are not more than steps.
       for (let done = 0; done < count; done++) readItem()
     }
   }
 
-  #blockCount(): number {
+  #readBlockCount(): number {
     const count: Integer = this.#reader.zigzag()
     if (typeof count !== 'number') throw new RuleError(`a block has ${count} items`)
     if (count < 0) this.#reader.zigzag()
     return Math.abs(count)
   }
 
-  #array(items: AvroType, depth: number): RuleValue {
+  #readArray(items: AvroType, depth: number): RuleValue {
     const array: RuleValue[] = []
-    this.#blocks(() => array.push(this.value(items, depth + 1)))
+    this.#readBlocks(() => array.push(this.readValue(items, depth + 1)))
     return array
   }
 
-  #map(values: AvroType, depth: number): RuleValue {
-    this.#budget.create(mapCost)
+  #readMap(values: AvroType, depth: number): RuleValue {
+    this.#budget.countCreated(mapCost)
     const map: MapBuilder = {}
-    this.#blocks(() => {
-      const key = this.#text(this.#length())
+    this.#readBlocks(() => {
+      const key = this.#readText(this.#readLength())
       if (typeof key !== 'string') throw new RuleError('a key of a map is not valid UTF-8')
-      setKey(map, key, this.value(values, depth + 1))
+      setKey(map, key, this.readValue(values, depth + 1))
     })
     return map
   }
 
-  #record({ fields }: Extract<AvroType, { kind: 'record' }>, depth: number): RuleValue {
-    this.#budget.create(mapCost)
+  #readRecord({ fields }: Extract<AvroType, { kind: 'record' }>, depth: number): RuleValue {
+    this.#budget.countCreated(mapCost)
     const map: MapBuilder = {}
-    for (const { name, type } of fields) setKey(map, name, this.value(type, depth + 1))
+    for (const { name, type } of fields) setKey(map, name, this.readValue(type, depth + 1))
     return map
   }
 }

@@ -26,7 +26,7 @@ import { type AvroRecord, type AvroType, describeAvro } from './avro-types.ts'
 export function encodeAvro(type: AvroType, value: RuleValue, budget: Budget): Uint8Array {
   const encoder = new AvroEncoder(budget)
   encoder.write(type, value, 0)
-  return encoder.writer.bytes()
+  return encoder.writer.toBytes()
 }
 
 const largestFloat = 3.402_823_466_385_288_6e38
@@ -44,9 +44,9 @@ class AvroEncoder {
 
   write(type: AvroType, value: RuleValue, depth: number): void {
     checkValueDepth(depth, 2 * maxValueDepth)
-    this.#budget.step(1)
-    if (type.kind === 'union') return this.#union(type.branches, value, depth)
-    if (!fits(type, value)) throw this.#typeError(type, value)
+    this.#budget.countSteps(1)
+    if (type.kind === 'union') return this.#writeUnion(type.branches, value, depth)
+    if (!fitsType(type, value)) throw this.#createTypeError(type, value)
     switch (type.kind) {
       case 'null':
         return undefined
@@ -68,30 +68,32 @@ class AvroEncoder {
       case 'enum':
         return this.writer.zigzag(type.indexes.get(value as string) ?? 0)
       case 'array':
-        return this.#array(type.items, value as readonly RuleValue[], depth)
+        return this.#writeArray(type.items, value as readonly RuleValue[], depth)
       case 'map':
-        return this.#map(type.values, value as RuleMap, depth)
+        return this.#writeMap(type.values, value as RuleMap, depth)
       case 'record':
-        return this.#record(type, value as RuleMap, depth)
+        return this.#writeRecord(type, value as RuleMap, depth)
       default:
         throw type satisfies never
     }
   }
 
-  #typeError(type: AvroType, value: RuleValue): RuleError {
+  #createTypeError(type: AvroType, value: RuleValue): RuleError {
     if (type.kind === 'fixed' && isText(value))
-      return this.#path.error(`${describeAvro(type)} has ${type.size} bytes, not ${byteLengthOf(value)}`)
+      return this.#path.createError(`${describeAvro(type)} has ${type.size} bytes, not ${byteLengthOf(value)}`)
     if (type.kind === 'enum' && typeof value === 'string')
-      return this.#path.error(`${describeAvro(type)} has no symbol ${JSON.stringify(value.slice(0, 60))}`)
+      return this.#path.createError(`${describeAvro(type)} has no symbol ${JSON.stringify(value.slice(0, 60))}`)
     const hint = type.kind === 'record' && isText(value) ? ': open JSON with json_decode first' : ''
     const what = isInteger(value) && (type.kind === 'int' || type.kind === 'long') ? `${value}` : kindOf(value)
-    return this.#path.error(`the value must be ${describeAvro(type)}, not ${what}${hint}`)
+    return this.#path.createError(`the value must be ${describeAvro(type)}, not ${what}${hint}`)
   }
 
   /** The first type that takes the value is used. */
-  #union(branches: readonly AvroType[], value: RuleValue, depth: number): void {
-    this.#budget.step(branches.length)
-    const candidates = branches.map((branch, index) => ({ branch, index })).filter(({ branch }) => fits(branch, value))
+  #writeUnion(branches: readonly AvroType[], value: RuleValue, depth: number): void {
+    this.#budget.countSteps(branches.length)
+    const candidates = branches
+      .map((branch, index) => ({ branch, index }))
+      .filter(({ branch }) => fitsType(branch, value))
     const mark = { length: this.writer.length, depth: this.#path.depth }
     for (const [place, { branch, index }] of candidates.entries()) {
       try {
@@ -105,43 +107,43 @@ class AvroEncoder {
       }
     }
     const names = branches.map(describeAvro).join(', ')
-    throw this.#path.error(`no type of the union accepts ${kindOf(value)}: it has ${names.slice(0, 200)}`)
+    throw this.#path.createError(`no type of the union accepts ${kindOf(value)}: it has ${names.slice(0, 200)}`)
   }
 
-  #array(items: AvroType, array: readonly RuleValue[], depth: number): void {
+  #writeArray(items: AvroType, array: readonly RuleValue[], depth: number): void {
     if (array.length > 0) this.writer.zigzag(array.length)
-    for (const [index, item] of array.entries()) this.#path.within(index, () => this.write(items, item, depth + 1))
+    for (const [index, item] of array.entries()) this.#path.runWithin(index, () => this.write(items, item, depth + 1))
     this.writer.zigzag(0)
   }
 
-  #map(values: AvroType, map: RuleMap, depth: number): void {
+  #writeMap(values: AvroType, map: RuleMap, depth: number): void {
     const entries = Object.entries(map).filter(([, value]) => value !== undefined)
     if (entries.length > 0) this.writer.zigzag(entries.length)
     for (const [key, value] of entries) {
       const bytes = bytesOf(key)
       this.writer.zigzag(bytes.length)
       this.writer.raw(bytes)
-      this.#path.within(key, () => this.write(values, value, depth + 1))
+      this.#path.runWithin(key, () => this.write(values, value, depth + 1))
     }
     this.writer.zigzag(0)
   }
 
-  #record({ name: record, fields }: AvroRecord, map: RuleMap, depth: number): void {
+  #writeRecord({ name: record, fields }: AvroRecord, map: RuleMap, depth: number): void {
     for (const { name, type, defaultValue } of fields) {
-      const value = getKey(map, name) ?? undefinedOnly(map, name, defaultValue)
-      if (value === undefined) throw this.#path.error(`record ${record} needs the field ${name}`)
-      this.#path.within(name, () => this.write(type, value, depth + 1))
+      const value = getKey(map, name) ?? selectDefault(map, name, defaultValue)
+      if (value === undefined) throw this.#path.createError(`record ${record} needs the field ${name}`)
+      this.#path.runWithin(name, () => this.write(type, value, depth + 1))
     }
   }
 }
 
 /** The default for a field that is missing; null is a value. */
-function undefinedOnly(map: RuleMap, name: string, defaultValue: RuleValue): RuleValue {
+function selectDefault(map: RuleMap, name: string, defaultValue: RuleValue): RuleValue {
   return getKey(map, name) === null ? null : defaultValue
 }
 
 /** Whether the value can be of the type, without a look at what it contains. */
-function fits(type: AvroType, value: RuleValue): boolean {
+function fitsType(type: AvroType, value: RuleValue): boolean {
   switch (type.kind) {
     case 'null':
       return value === null
@@ -168,7 +170,7 @@ function fits(type: AvroType, value: RuleValue): boolean {
     case 'record':
       return isMap(value)
     case 'union':
-      return type.branches.some((branch) => fits(branch, value))
+      return type.branches.some((branch) => fitsType(branch, value))
     default:
       throw type satisfies never
   }

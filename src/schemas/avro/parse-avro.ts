@@ -8,7 +8,7 @@ import { type AvroField, type AvroRecord, type AvroType, type PrimitiveKind, pri
 
 /** Throws SchemaError. */
 export function parseAvro(source: string): AvroType {
-  return new AvroParser().type(readSchemaJson(source), { path: '', namespace: '', depth: 0 })
+  return new AvroParser().parseType(readSchemaJson(source), { path: '', namespace: '', depth: 0 })
 }
 
 interface Place {
@@ -29,26 +29,26 @@ class AvroParser {
   readonly #named = new Map<string, AvroType>()
   readonly #nodes = new NodeCounter()
 
-  type(written: RuleValue, place: Place): AvroType {
+  parseType(written: RuleValue, place: Place): AvroType {
     this.#nodes.add(place)
     if (place.depth > maxSchemaDepth)
       throw new SchemaError(place, `types are nested too deeply: limit maxSchemaDepth is ${maxSchemaDepth}`)
-    if (typeof written === 'string') return this.#byName(written, place)
-    if (isArray(written)) return this.#union(written, place)
-    if (isMap(written)) return this.#object(written, place)
+    if (typeof written === 'string') return this.#findType(written, place)
+    if (isArray(written)) return this.#parseUnion(written, place)
+    if (isMap(written)) return this.#parseObject(written, place)
     throw new SchemaError(place, 'a type is the name of a type, an object with `type`, or an array of types')
   }
 
-  #byName(name: string, place: Place): AvroType {
+  #findType(name: string, place: Place): AvroType {
     const qualified = place.namespace === '' || name.includes('.') ? name : `${place.namespace}.${name}`
     const found = primitives.get(name) ?? this.#named.get(qualified) ?? this.#named.get(name)
     if (found !== undefined) return found
     throw new SchemaError(place, `there is no type ${quoted(name)}: define it before it is used`)
   }
 
-  #union(branches: readonly RuleValue[], place: Place): AvroType {
+  #parseUnion(branches: readonly RuleValue[], place: Place): AvroType {
     if (branches.length === 0) throw new SchemaError(place, 'a union needs at least one type')
-    const types = branches.map((branch, index) => this.type(branch, inner(place, index)))
+    const types = branches.map((branch, index) => this.parseType(branch, toInnerPlace(place, index)))
     const kinds = types.map((type) => ('name' in type ? type.name : type.kind))
     if (kinds.includes('union')) throw new SchemaError(place, 'a union cannot contain a union')
     const twice = kinds.find((kind, index) => kinds.indexOf(kind) !== index)
@@ -56,35 +56,35 @@ class AvroParser {
     return { kind: 'union', branches: types }
   }
 
-  #object(written: RuleMap, place: Place): AvroType {
+  #parseObject(written: RuleMap, place: Place): AvroType {
     const kind = written['type']
     switch (kind) {
       case 'record':
       case 'error':
-        return this.#record(written, place)
+        return this.#parseRecord(written, place)
       case 'enum':
-        return this.#enum(written, place)
+        return this.#parseEnum(written, place)
       case 'fixed':
-        return this.#fixed(written, place)
+        return this.#parseFixed(written, place)
       case 'array':
-        return { kind, items: this.type(written['items'], inner(place, 'items')) }
+        return { kind, items: this.parseType(written['items'], toInnerPlace(place, 'items')) }
       case 'map':
-        return { kind, values: this.type(written['values'], inner(place, 'values')) }
+        return { kind, values: this.parseType(written['values'], toInnerPlace(place, 'values')) }
       default:
-        return this.type(kind, inner(place, 'type'))
+        return this.parseType(kind, toInnerPlace(place, 'type'))
     }
   }
 
-  #record(written: RuleMap, place: Place): AvroRecord {
-    const { name, namespace } = this.#nameOf(written, place)
+  #parseRecord(written: RuleMap, place: Place): AvroRecord {
+    const { name, namespace } = this.#parseName(written, place)
     const record: AvroRecord = { kind: 'record', name, fields: [] }
     this.#define(record, place)
     const fields = written['fields']
-    if (!isArray(fields)) throw new SchemaError(inner(place, 'fields'), 'a record needs an array of fields')
+    if (!isArray(fields)) throw new SchemaError(toInnerPlace(place, 'fields'), 'a record needs an array of fields')
     const known = new Set<string>()
     for (const [index, field] of fields.entries()) {
-      const at = { ...inner(inner(place, 'fields'), index), namespace }
-      const read = this.#field(field, at)
+      const at = { ...toInnerPlace(toInnerPlace(place, 'fields'), index), namespace }
+      const read = this.#parseField(field, at)
       if (known.has(read.name)) throw new SchemaError(at, `the record has the field ${quoted(read.name)} twice`)
       known.add(read.name)
       record.fields.push(read)
@@ -92,39 +92,39 @@ class AvroParser {
     return record
   }
 
-  #field(written: RuleValue, place: Place): AvroField {
+  #parseField(written: RuleValue, place: Place): AvroField {
     if (!isMap(written)) throw new SchemaError(place, 'a field is an object with `name` and `type`')
     const name = written['name']
     if (typeof name !== 'string' || !namePattern.test(name))
-      throw new SchemaError(inner(place, 'name'), 'a field needs a name of letters, digits and `_`')
-    const type = this.type(written['type'], inner(place, 'type'))
-    return { name, type, defaultValue: defaultOf(type, written['default']) }
+      throw new SchemaError(toInnerPlace(place, 'name'), 'a field needs a name of letters, digits and `_`')
+    const type = this.parseType(written['type'], toInnerPlace(place, 'type'))
+    return { name, type, defaultValue: toDefault(type, written['default']) }
   }
 
-  #enum(written: RuleMap, place: Place): AvroType {
-    const { name } = this.#nameOf(written, place)
+  #parseEnum(written: RuleMap, place: Place): AvroType {
+    const { name } = this.#parseName(written, place)
     const symbols = written['symbols']
     const isList = isArray(symbols) && symbols.every((symbol) => typeof symbol === 'string' && namePattern.test(symbol))
-    if (!isList) throw new SchemaError(inner(place, 'symbols'), 'an enum needs an array of names')
+    if (!isList) throw new SchemaError(toInnerPlace(place, 'symbols'), 'an enum needs an array of names')
     this.#nodes.add(place, symbols.length)
     if (new Set(symbols).size < symbols.length)
-      throw new SchemaError(inner(place, 'symbols'), 'an enum has each symbol once')
+      throw new SchemaError(toInnerPlace(place, 'symbols'), 'an enum has each symbol once')
     const indexes = new Map(symbols.map((symbol, index) => [symbol as string, index]))
     return this.#define({ kind: 'enum', name, symbols: symbols as readonly string[], indexes }, place)
   }
 
-  #fixed(written: RuleMap, place: Place): AvroType {
-    const { name } = this.#nameOf(written, place)
+  #parseFixed(written: RuleMap, place: Place): AvroType {
+    const { name } = this.#parseName(written, place)
     const size = written['size']
     if (typeof size !== 'number' || !Number.isInteger(size) || size < 0 || size > maxFixedSize)
-      throw new SchemaError(inner(place, 'size'), `a fixed type needs a size from 0 to ${maxFixedSize}`)
+      throw new SchemaError(toInnerPlace(place, 'size'), `a fixed type needs a size from 0 to ${maxFixedSize}`)
     return this.#define({ kind: 'fixed', name, size }, place)
   }
 
-  #nameOf(written: RuleMap, place: Place): { readonly name: string; readonly namespace: string } {
+  #parseName(written: RuleMap, place: Place): { readonly name: string; readonly namespace: string } {
     const name = written['name']
     if (typeof name !== 'string' || !fullNamePattern.test(name))
-      throw new SchemaError(inner(place, 'name'), 'the type needs a name of letters, digits and `_`')
+      throw new SchemaError(toInnerPlace(place, 'name'), 'the type needs a name of letters, digits and `_`')
     if (name.includes('.')) return { name, namespace: name.slice(0, name.lastIndexOf('.')) }
     const namespace = typeof written['namespace'] === 'string' ? written['namespace'] : place.namespace
     return { name: namespace === '' ? name : `${namespace}.${name}`, namespace }
@@ -132,18 +132,18 @@ class AvroParser {
 
   #define<Type extends AvroType & { readonly name: string }>(type: Type, place: Place): Type {
     if (this.#named.has(type.name) || primitives.has(type.name))
-      throw new SchemaError(inner(place, 'name'), `the type ${quoted(type.name)} is defined twice: rename one`)
+      throw new SchemaError(toInnerPlace(place, 'name'), `the type ${quoted(type.name)} is defined twice: rename one`)
     this.#named.set(type.name, type)
     return type
   }
 }
 
-function inner(place: Place, key: string | number): Place {
+function toInnerPlace(place: Place, key: string | number): Place {
   return { ...place, path: `${place.path}/${key}`, depth: place.depth + 1 }
 }
 
 /** Defaults of bytes are written as texts, with a character for each byte. */
-function defaultOf(type: AvroType, written: RuleValue): RuleValue {
+function toDefault(type: AvroType, written: RuleValue): RuleValue {
   const isBytes = type.kind === 'bytes' || type.kind === 'fixed'
   return isBytes && typeof written === 'string' ? textFromBytes(Buffer.from(written, 'latin1')) : written
 }

@@ -6,7 +6,7 @@ import { readSchemaJson } from '../model/read-schema-json.ts'
 import { NodeCounter, SchemaError } from '../model/schema.ts'
 import { jsonApplicators } from './json-applicators.ts'
 import { jsonAssertions, type KeywordPlace } from './json-assertions.ts'
-import { CheckRun, type JsonCheck, type JsonProblem, problem } from './json-check.ts'
+import { CheckRun, type JsonCheck, type JsonProblem, createProblem } from './json-check.ts'
 
 /** Throws RuleError with the place in the value. */
 export type ValidateJson = (value: RuleValue, budget: Budget) => void
@@ -16,14 +16,14 @@ export function compileJsonSchema(source: string): ValidateJson {
   const schema = readSchemaJson(source)
   const check = new JsonSchemaCompiler(schema).compile()
   return (value, budget) => {
-    const found = new CheckRun(budget).deeper(check, value)
-    if (found !== undefined) throw new RuleError(`${placeOf(found)} ${found.summary}`)
+    const found = new CheckRun(budget).runDeeper(check, value)
+    if (found !== undefined) throw new RuleError(`${formatPlace(found)} ${found.summary}`)
   }
 }
 
 const maxShownKeys = 20
 
-function placeOf({ keys }: JsonProblem): string {
+function formatPlace({ keys }: JsonProblem): string {
   if (keys.length === 0) return 'the value'
   const path = keys.toReversed().map((key) => (typeof key === 'number' ? `[${key + 1}]` : `.${key.slice(0, 60)}`))
   return path.slice(0, maxShownKeys).join('').replace(/^\./, '')
@@ -57,7 +57,7 @@ class JsonSchemaCompiler {
 
   constructor(root: RuleValue) {
     this.#root = root
-    this.#draft = draftOf(root)
+    this.#draft = findDraft(root)
   }
 
   compile(): JsonCheck {
@@ -73,12 +73,12 @@ class JsonSchemaCompiler {
     if (depth > maxSchemaDepth)
       throw new SchemaError({ path }, `schemas are nested too deeply: limit maxSchemaDepth is ${maxSchemaDepth}`)
     if (schema === true) return () => undefined
-    if (schema === false) return () => problem('is not allowed')
+    if (schema === false) return () => createProblem('is not allowed')
     if (!isMap(schema)) throw new SchemaError({ path }, 'a schema is an object, true or false')
-    const checks = this.#keywords(schema, path, depth)
+    const checks = this.#compileKeywords(schema, path, depth)
     if (checks.length === 1) return checks[0]
     return (value, run) => {
-      run.budget.step(checks.length)
+      run.budget.countSteps(checks.length)
       for (const check of checks) {
         const found = check(value, run)
         if (found !== undefined) return found
@@ -87,43 +87,46 @@ class JsonSchemaCompiler {
     }
   }
 
-  #keywords(schema: RuleMap, path: string, depth: number): JsonCheck[] {
+  #compileKeywords(schema: RuleMap, path: string, depth: number): JsonCheck[] {
     const checks: JsonCheck[] = []
     const target = schema['$ref']
     if (target !== undefined) {
-      const place = this.#place(schema, { path, keyword: '$ref', depth })
+      const place = this.#createPlace(schema, { path, keyword: '$ref', depth })
       if (typeof target !== 'string') throw place.error('expected the place of a schema, such as "#/$defs/name"')
-      checks.push(place.reference(target))
+      checks.push(place.compileReference(target))
       if (this.#draft.ignoresSiblings) return checks
     }
     for (const [keyword, written] of Object.entries(schema)) {
       const compile = jsonAssertions.get(keyword) ?? jsonApplicators.get(keyword)
       if (compile === undefined || written === undefined) continue
       this.#nodes.add({ path })
-      const check = compile(written, this.#place(schema, { path, keyword, depth }))
+      const check = compile(written, this.#createPlace(schema, { path, keyword, depth }))
       if (check !== undefined) checks.push(check)
     }
     return checks
   }
 
-  #place(schema: RuleMap, { path, keyword, depth }: { path: string; keyword: string; depth: number }): KeywordPlace {
+  #createPlace(
+    schema: RuleMap,
+    { path, keyword, depth }: { path: string; keyword: string; depth: number },
+  ): KeywordPlace {
     /** A first key `..` stands for the keyword beside this one. */
-    const pathOf = (keys: readonly (string | number)[]): string => {
+    const formatKeywordPath = (keys: readonly (string | number)[]): string => {
       const all = keys[0] === '..' ? keys.slice(1) : [keyword, ...keys]
       return `${path}${all.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')}`
     }
     return {
       schema,
       isDraft4: this.#draft.isDraft4,
-      inner: (keys, below) => this.#check(below, pathOf(keys), depth + 1),
-      reference: (target) => this.#reference(target, pathOf([])),
-      error: (summary, below = []) => new SchemaError({ path: pathOf(below) }, summary),
+      inner: (keys, below) => this.#check(below, formatKeywordPath(keys), depth + 1),
+      compileReference: (target) => this.#compileReference(target, formatKeywordPath([])),
+      error: (summary, below = []) => new SchemaError({ path: formatKeywordPath(below) }, summary),
     }
   }
 
-  #reference(target: string, path: string): JsonCheck {
+  #compileReference(target: string, path: string): JsonCheck {
     const found = this.#pathOf(target)
-    const schema = found === undefined ? undefined : this.#at(found)
+    const schema = found === undefined ? undefined : this.#findAt(found)
     if (found === undefined || schema === undefined) {
       const summary = `there is no schema ${quoted(target)} in this one: schemas elsewhere are not loaded`
       throw new SchemaError({ path }, summary)
@@ -135,21 +138,21 @@ class JsonSchemaCompiler {
       this.#pending.push(reference)
     }
     const known = reference
-    return (value, run) => run.deeper(known.check, value)
+    return (value, run) => run.runDeeper(known.check, value)
   }
 
   /** Returns the path of the target of a reference: `#/$defs/a`, `#name`, or the `$id` of a part. */
   #pathOf(target: string): string | undefined {
     const hash = target.indexOf('#')
     const [base, fragment] = hash === -1 ? [target, ''] : [target.slice(0, hash), target.slice(hash + 1)]
-    this.#names ??= namedParts(this.#root)
+    this.#names ??= findNamedParts(this.#root)
     const start = base === '' ? '' : this.#names.get(base)
     if (start === undefined) return undefined
-    if (fragment === '' || fragment.startsWith('/')) return start + decoded(fragment)
+    if (fragment === '' || fragment.startsWith('/')) return start + decodeFragment(fragment)
     return this.#names.get(`#${fragment}`)
   }
 
-  #at(path: string): RuleValue {
+  #findAt(path: string): RuleValue {
     let value = this.#root
     for (const part of path.split('/').slice(1)) {
       const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
@@ -163,7 +166,7 @@ class JsonSchemaCompiler {
 
 const noCheck: JsonCheck = () => undefined
 
-function draftOf(root: RuleValue): Pick<(typeof drafts)[number], 'isDraft4' | 'ignoresSiblings'> {
+function findDraft(root: RuleValue): Pick<(typeof drafts)[number], 'isDraft4' | 'ignoresSiblings'> {
   const written = isMap(root) ? root['$schema'] : undefined
   if (written === undefined) return { isDraft4: false, ignoresSiblings: false }
   const found = drafts.find(({ part }) => typeof written === 'string' && written.includes(part))
@@ -172,7 +175,7 @@ function draftOf(root: RuleValue): Pick<(typeof drafts)[number], 'isDraft4' | 'i
   throw new SchemaError({ path: '/$schema' }, `this version of JSON Schema is not supported: use one of ${known}`)
 }
 
-function decoded(fragment: string): string {
+function decodeFragment(fragment: string): string {
   try {
     return decodeURIComponent(fragment)
   } catch {
@@ -182,7 +185,7 @@ function decoded(fragment: string): string {
 }
 
 /** Finds `$id`, `id` and `$anchor` anywhere in the schema. */
-function namedParts(root: RuleValue): Map<string, string> {
+function findNamedParts(root: RuleValue): Map<string, string> {
   const names = new Map<string, string>()
   const pending = [{ value: root, path: '' }]
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {

@@ -21,8 +21,8 @@ import {
   type JsonCheck,
   type JsonTypeName,
   jsonTypes,
-  problem,
-  scalarKey,
+  createProblem,
+  toScalarKey,
 } from './json-check.ts'
 
 /** The schema and the position in which a keyword is compiled. */
@@ -34,7 +34,7 @@ export interface KeywordPlace {
   /** Compiles the schema below keys of this one. */
   readonly inner: (keys: readonly (string | number)[], schema: RuleValue) => JsonCheck
   /** Compiles what `$ref` refers to. */
-  readonly reference: (target: string) => JsonCheck
+  readonly compileReference: (target: string) => JsonCheck
   /** The error for this keyword, or for what is below it. */
   readonly error: (summary: string, below?: readonly (string | number)[]) => Error
 }
@@ -45,12 +45,12 @@ export type KeywordCompiler = (written: RuleValue, place: KeywordPlace) => JsonC
 /** Characters of a value that a problem shows. */
 const maxShown = 60
 
-function shown(value: RuleValue): string {
+function describeValue(value: RuleValue): string {
   if (isNumber(value)) return String(comparable(value))
   return typeof value === 'string' ? JSON.stringify(value.slice(0, maxShown)) : kindOf(value)
 }
 
-function typeCheck(written: RuleValue, { isDraft4, error }: KeywordPlace): JsonCheck {
+function createTypeCheck(written: RuleValue, { isDraft4, error }: KeywordPlace): JsonCheck {
   const names = isArray(written) ? written : [written]
   const types = names.filter((name): name is JsonTypeName => jsonTypes.includes(name as JsonTypeName))
   if (types.length < names.length || types.length === 0) throw error(`a type is one of ${jsonTypes.join(', ')}`)
@@ -58,47 +58,51 @@ function typeCheck(written: RuleValue, { isDraft4, error }: KeywordPlace): JsonC
   return (value) =>
     types.some((type) => hasType(value, type, isDraft4))
       ? undefined
-      : problem(`must be ${wanted}, not ${kindOf(value)}`)
+      : createProblem(`must be ${wanted}, not ${kindOf(value)}`)
 }
 
-function enumCheck(written: RuleValue, { error }: KeywordPlace): JsonCheck {
+function createEnumCheck(written: RuleValue, { error }: KeywordPlace): JsonCheck {
   if (!isArray(written) || written.length === 0) throw error('expected an array of values')
-  const scalars = new Set(written.flatMap((value) => scalarKey(value) ?? []))
-  const others = written.filter((value) => scalarKey(value) === undefined)
-  const choice = written.slice(0, 10).map(shown).join(', ')
+  const scalars = new Set(written.flatMap((value) => toScalarKey(value) ?? []))
+  const others = written.filter((value) => toScalarKey(value) === undefined)
+  const choice = written.slice(0, 10).map(describeValue).join(', ')
   return (value, { budget }) => {
-    const key = scalarKey(value)
+    const key = toScalarKey(value)
     const isOne = key === undefined ? others.some((other) => equals(value, other, budget)) : scalars.has(key)
-    return isOne ? undefined : problem(`must be one of ${choice}`)
+    return isOne ? undefined : createProblem(`must be one of ${choice}`)
   }
 }
 
-function constCheck(written: RuleValue): JsonCheck {
-  return (value, { budget }) => (equals(value, written, budget) ? undefined : problem(`must be ${shown(written)}`))
+function createConstCheck(written: RuleValue): JsonCheck {
+  return (value, { budget }) =>
+    equals(value, written, budget) ? undefined : createProblem(`must be ${describeValue(written)}`)
 }
 
-function numberOf(written: RuleValue, { error }: KeywordPlace): RuleNumber {
+function requireNumber(written: RuleValue, { error }: KeywordPlace): RuleNumber {
   if (!isNumber(written)) throw error('expected a number')
   return written
 }
 
-function limit(holds: (value: number | bigint, limit: number | bigint) => boolean, wanted: string): KeywordCompiler {
+function createLimitKeyword(
+  holds: (value: number | bigint, limit: number | bigint) => boolean,
+  wanted: string,
+): KeywordCompiler {
   return (written, place) => {
-    const bound = comparable(numberOf(written, place))
+    const bound = comparable(requireNumber(written, place))
     return (value) =>
       !isNumber(value) || holds(comparable(value), bound)
         ? undefined
-        : problem(`must be ${wanted} ${bound}, not ${shown(value)}`)
+        : createProblem(`must be ${wanted} ${bound}, not ${describeValue(value)}`)
   }
 }
 
-const atLeast = limit((value, bound) => value >= bound, 'at least')
-const atMost = limit((value, bound) => value <= bound, 'at most')
-const above = limit((value, bound) => value > bound, 'more than')
-const below = limit((value, bound) => value < bound, 'less than')
+const atLeast = createLimitKeyword((value, bound) => value >= bound, 'at least')
+const atMost = createLimitKeyword((value, bound) => value <= bound, 'at most')
+const above = createLimitKeyword((value, bound) => value > bound, 'more than')
+const below = createLimitKeyword((value, bound) => value < bound, 'less than')
 
 /** In draft 4, a boolean beside `minimum` or `maximum` excludes the limit itself. */
-function excluding(keyword: 'minimum' | 'maximum', check: KeywordCompiler): KeywordCompiler {
+function excludeLimit(keyword: 'minimum' | 'maximum', check: KeywordCompiler): KeywordCompiler {
   return (written, place) => {
     if (typeof written !== 'boolean') return check(written, place)
     const known = place.schema[keyword]
@@ -107,19 +111,19 @@ function excluding(keyword: 'minimum' | 'maximum', check: KeywordCompiler): Keyw
 }
 
 function multipleOf(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const divisor = comparable(numberOf(written, place))
+  const divisor = comparable(requireNumber(written, place))
   if (divisor <= 0) throw place.error('expected a number above 0')
   return (value, { budget }) => {
     if (!isNumber(value)) return undefined
-    budget.step(4)
+    budget.countSteps(4)
     return isMultiple(comparable(value), divisor)
       ? undefined
-      : problem(`must be a multiple of ${divisor}, not ${shown(value)}`)
+      : createProblem(`must be a multiple of ${divisor}, not ${describeValue(value)}`)
   }
 }
 
 /** Keywords that count something. `countOf` is undefined for values that the keyword ignores. */
-function count(
+function createCountKeyword(
   isMost: boolean,
   what: string,
   countOf: (value: RuleValue, run: CheckRun) => number | undefined,
@@ -130,34 +134,34 @@ function count(
     return (value, run) => {
       const found = countOf(value, run)
       if (found === undefined || (isMost ? found <= bound : found >= bound)) return undefined
-      return problem(`must have at ${isMost ? 'most' : 'least'} ${bound} ${what}, not ${found}`)
+      return createProblem(`must have at ${isMost ? 'most' : 'least'} ${bound} ${what}, not ${found}`)
     }
   }
 }
 
 /** Characters of Unicode. Bytes that are not text are counted as they are. */
-function lengthOf(value: RuleValue, { budget }: CheckRun): number | undefined {
+function countCharacters(value: RuleValue, { budget }: CheckRun): number | undefined {
   if (value instanceof Uint8Array) return value.length
   if (typeof value !== 'string') return undefined
-  budget.read(value.length)
+  budget.countRead(value.length)
   let length = 0
   for (let at = 0; at < value.length; at += (value.codePointAt(at) ?? 0) > 0xff_ff ? 2 : 1) length++
   return length
 }
 
-function itemsOf(value: RuleValue): number | undefined {
+function countItems(value: RuleValue): number | undefined {
   return isArray(value) ? value.length : undefined
 }
 
-function membersOf(value: RuleValue, { budget }: CheckRun): number | undefined {
+function countMembers(value: RuleValue, { budget }: CheckRun): number | undefined {
   if (!isMap(value)) return undefined
   const keys = Object.keys(value).filter((key) => value[key] !== undefined)
-  budget.read(8 * keys.length)
+  budget.countRead(8 * keys.length)
   return keys.length
 }
 
 /** Returns a test of texts. The expression takes time in proportion to the text. */
-export function patternOf(
+export function compilePattern(
   written: RuleValue,
   place: KeywordPlace,
   below: readonly string[] = [],
@@ -173,9 +177,9 @@ export function patternOf(
 }
 
 function pattern(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const matches = patternOf(written, place)
+  const matches = compilePattern(written, place)
   return (value, run) =>
-    typeof value !== 'string' || matches(value, run) ? undefined : problem(`must match ${shown(written)}`)
+    typeof value !== 'string' || matches(value, run) ? undefined : createProblem(`must match ${describeValue(written)}`)
 }
 
 function uniqueItems(written: RuleValue, { error }: KeywordPlace): JsonCheck | undefined {
@@ -186,10 +190,10 @@ function uniqueItems(written: RuleValue, { error }: KeywordPlace): JsonCheck | u
     const scalars = new Set<string>()
     const others: RuleValue[] = []
     for (const item of value) {
-      budget.step(1 + others.length)
-      const key = scalarKey(item)
+      budget.countSteps(1 + others.length)
+      const key = toScalarKey(item)
       if (key === undefined ? others.some((other) => equals(item, other, budget)) : scalars.has(key))
-        return problem('must have each item once')
+        return createProblem('must have each item once')
       if (key === undefined) others.push(item)
       else scalars.add(key)
     }
@@ -198,43 +202,45 @@ function uniqueItems(written: RuleValue, { error }: KeywordPlace): JsonCheck | u
 }
 
 /** Returns names of members. */
-export function namesOf(written: RuleValue, { error }: KeywordPlace): readonly string[] {
+export function requireNames(written: RuleValue, { error }: KeywordPlace): readonly string[] {
   if (isArray(written) && written.every((name) => typeof name === 'string')) return written
   throw error('expected an array of names')
 }
 
 /** Returns a check that needs members. */
-export function requiring(names: readonly string[], because = ''): JsonCheck {
+export function createRequiredCheck(names: readonly string[], because = ''): JsonCheck {
   return (value, { budget }) => {
     if (!isMap(value)) return undefined
-    budget.step(1 + names.length / 8)
+    budget.countSteps(1 + names.length / 8)
     const missing = names.find((name) => !Object.hasOwn(value, name) || value[name] === undefined)
-    return missing === undefined ? undefined : problem(`needs ${JSON.stringify(missing.slice(0, maxShown))}${because}`)
+    return missing === undefined
+      ? undefined
+      : createProblem(`needs ${JSON.stringify(missing.slice(0, maxShown))}${because}`)
   }
 }
 
 export const jsonAssertions: ReadonlyMap<string, KeywordCompiler> = new Map<string, KeywordCompiler>([
-  ['type', typeCheck],
-  ['enum', enumCheck],
-  ['const', constCheck],
+  ['type', createTypeCheck],
+  ['enum', createEnumCheck],
+  ['const', createConstCheck],
   ['minimum', atLeast],
   ['maximum', atMost],
-  ['exclusiveMinimum', excluding('minimum', above)],
-  ['exclusiveMaximum', excluding('maximum', below)],
+  ['exclusiveMinimum', excludeLimit('minimum', above)],
+  ['exclusiveMaximum', excludeLimit('maximum', below)],
   ['multipleOf', multipleOf],
-  ['minLength', count(false, 'characters', lengthOf)],
-  ['maxLength', count(true, 'characters', lengthOf)],
+  ['minLength', createCountKeyword(false, 'characters', countCharacters)],
+  ['maxLength', createCountKeyword(true, 'characters', countCharacters)],
   ['pattern', pattern],
-  ['minItems', count(false, 'items', itemsOf)],
-  ['maxItems', count(true, 'items', itemsOf)],
+  ['minItems', createCountKeyword(false, 'items', countItems)],
+  ['maxItems', createCountKeyword(true, 'items', countItems)],
   ['uniqueItems', uniqueItems],
-  ['minProperties', count(false, 'members', membersOf)],
-  ['maxProperties', count(true, 'members', membersOf)],
-  ['required', (written, place) => requiring(namesOf(written, place))],
+  ['minProperties', createCountKeyword(false, 'members', countMembers)],
+  ['maxProperties', createCountKeyword(true, 'members', countMembers)],
+  ['required', (written, place) => createRequiredCheck(requireNames(written, place))],
 ])
 
 /** Whether an integer is written as one, for `minContains` and `maxContains`. */
-export function countIn(written: RuleValue, place: KeywordPlace, otherwise: number, key: string): number {
+export function readCount(written: RuleValue, place: KeywordPlace, otherwise: number, key: string): number {
   if (written === undefined) return otherwise
   if (isInteger(written) && written >= 0) return Number(written)
   throw place.error(`${key} must be an integer of at least 0`)

@@ -24,7 +24,7 @@ export interface JsonProblem {
 export type JsonCheck = (value: RuleValue, run: CheckRun) => JsonProblem | undefined
 
 /** Returns a problem of the value itself. */
-export function problem(summary: string): JsonProblem {
+export function createProblem(summary: string): JsonProblem {
   return { summary, keys: [] }
 }
 
@@ -38,8 +38,8 @@ export class CheckRun {
   }
 
   /** Runs a check one level deeper: references can lead in circles. */
-  deeper(check: JsonCheck, value: RuleValue): JsonProblem | undefined {
-    this.budget.step(1)
+  runDeeper(check: JsonCheck, value: RuleValue): JsonProblem | undefined {
+    this.budget.countSteps(1)
     checkValueDepth(++this.#depth, 2 * maxValueDepth)
     const found = check(value, this)
     this.#depth--
@@ -47,12 +47,12 @@ export class CheckRun {
   }
 
   passes(check: JsonCheck, value: RuleValue): boolean {
-    return this.deeper(check, value) === undefined
+    return this.runDeeper(check, value) === undefined
   }
 
   /** Runs a check on a member of the value. */
-  member(key: string | number, check: JsonCheck, value: RuleValue): JsonProblem | undefined {
-    const found = this.deeper(check, value)
+  checkMember(key: string | number, check: JsonCheck, value: RuleValue): JsonProblem | undefined {
+    const found = this.runDeeper(check, value)
     found?.keys.push(key)
     return found
   }
@@ -84,7 +84,7 @@ export function hasType(value: RuleValue, type: JsonTypeName, isDraft4: boolean)
 }
 
 /** Returns a text that is the same for equal numbers, texts and words; undefined for arrays and maps. */
-export function scalarKey(value: RuleValue): string | undefined {
+export function toScalarKey(value: RuleValue): string | undefined {
   if (isNumber(value)) {
     const number = comparable(value)
     return `n${typeof number === 'number' && Number.isInteger(number) ? BigInt(number) : number}`
@@ -94,7 +94,7 @@ export function scalarKey(value: RuleValue): string | undefined {
 }
 
 /** Decimals as an exact fraction: digits and how many of them are behind the point. */
-function decimalOf(value: number | bigint): { readonly digits: bigint; readonly decimals: number } {
+function toDecimal(value: number | bigint): { readonly digits: bigint; readonly decimals: number } {
   if (typeof value === 'bigint') return { digits: value, decimals: 0 }
   const [mantissa, exponent = '0'] = String(value).split('e')
   const [whole, fraction = ''] = mantissa.split('.')
@@ -108,8 +108,8 @@ export function isMultiple(value: number | bigint, of: number | bigint): boolean
   if (typeof value === 'number' && typeof of === 'number' && Number.isSafeInteger(value) && Number.isSafeInteger(of)) {
     return value % of === 0
   }
-  const [left, right] = [decimalOf(value), decimalOf(of)]
+  const [left, right] = [toDecimal(value), toDecimal(of)]
   const decimals = Math.max(left.decimals, right.decimals)
-  const scaled = ({ digits, decimals: own }: typeof left): bigint => digits * 10n ** BigInt(decimals - own)
-  return scaled(left) % scaled(right) === 0n
+  const scaleDigits = ({ digits, decimals: own }: typeof left): bigint => digits * 10n ** BigInt(decimals - own)
+  return scaleDigits(left) % scaleDigits(right) === 0n
 }

@@ -58,7 +58,7 @@ export class PayloadReader {
 
   /** A signed integer of 64 bits, in zigzag form: 0, -1, 1, -2, … */
   zigzag(): Integer {
-    return fromZigzag(this.varint())
+    return decodeZigzag(this.varint())
   }
 
   /** A length that the data can have. */
@@ -104,7 +104,7 @@ export class PayloadReader {
 }
 
 /** Returns the signed integer of an unsigned one in zigzag form. */
-export function fromZigzag(value: Integer): Integer {
+export function decodeZigzag(value: Integer): Integer {
   if (typeof value === 'bigint') return makeInteger((value >> 1n) ^ -(value & 1n))
   return value % 2 === 0 ? value / 2 : -(value + 1) / 2
 }
@@ -128,12 +128,12 @@ export class PayloadWriter {
     this.#length = length
   }
 
-  bytes(): Buffer {
+  toBytes(): Buffer {
     return Buffer.from(this.#bytes.subarray(0, this.#length))
   }
 
   #grow(count: number): number {
-    this.#budget.create(count)
+    this.#budget.countCreated(count)
     const start = this.#length
     if (start + count > this.#bytes.length) {
       const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, start + count))

@@ -70,7 +70,7 @@ export class ValuePath {
   readonly #keys: (string | number)[] = []
 
   /** Runs `work` for the member `key`. */
-  within<Result>(key: string | number, work: () => Result): Result {
+  runWithin<Result>(key: string | number, work: () => Result): Result {
     this.#keys.push(key)
     const result = work()
     this.#keys.pop()
@@ -86,12 +86,12 @@ export class ValuePath {
     return this.#keys.length
   }
 
-  error(summary: string): RuleError {
-    return new RuleError(`${this.text()}${summary}`)
+  createError(summary: string): RuleError {
+    return new RuleError(`${this.formatPath()}${summary}`)
   }
 
   /** `readings[2].value: `, or nothing for the whole value. */
-  text(): string {
+  formatPath(): string {
     if (this.#keys.length === 0) return ''
     let text = ''
     for (const key of this.#keys.slice(0, maxShownKeys)) {

@@ -14,13 +14,13 @@ import {
   type ProtoType,
   type ScalarName,
   varintScalars,
-  wireTypeOf,
+  getWireType,
   wireTypes,
 } from './proto-types.ts'
 
 /** Compiles a .proto text. Throws SchemaError with line and column. */
 export function compileProto(source: string): ProtoMessages {
-  return new ProtoCompiler(parseProto(source)).messages()
+  return new ProtoCompiler(parseProto(source)).compileMessages()
 }
 
 const scalars = new Set<string>([...varintScalars, ...fixedScalars, ...lengthScalars])
@@ -35,7 +35,7 @@ class ProtoCompiler {
     for (const type of proto.types) this.#declare(type)
   }
 
-  messages(): ProtoMessages {
+  compileMessages(): ProtoMessages {
     const found = new Map<string, ProtoMessage>()
     for (const parsed of this.#proto.types) {
       if (parsed.kind !== 'message') continue
@@ -43,19 +43,19 @@ class ProtoCompiler {
       for (const field of parsed.fields) this.#addField(message, field)
       found.set(parsed.name, message)
     }
-    if (found.size === 0) throw this.#error(0, 'the schema defines no message')
+    if (found.size === 0) throw this.#createError(0, 'the schema defines no message')
     const { packageName } = this.#proto
     if (packageName === '') return found
     return new Map([...found, ...[...found].map(([name, message]) => [`${packageName}.${name}`, message] as const)])
   }
 
-  #error(at: number, summary: string): SchemaError {
+  #createError(at: number, summary: string): SchemaError {
     return new SchemaError({ source: this.#proto.source, at }, summary)
   }
 
   #declare(parsed: ParsedMessage | ParsedEnum): void {
     const { kind, name, at } = parsed
-    if (this.#types.has(name)) throw this.#error(at, `the type ${quoted(name)} is defined twice: rename one`)
+    if (this.#types.has(name)) throw this.#createError(at, `the type ${quoted(name)} is defined twice: rename one`)
     if (kind === 'message') {
       this.#types.set(name, { kind, name, fields: new Map(), byNumber: new Map(), oneofs: new Map() })
       return
@@ -63,17 +63,17 @@ class ProtoCompiler {
     const numbers = new Map(parsed.values.map((value) => [value.name, value.number]))
     const names = new Map(parsed.values.toReversed().map((value) => [value.number, value.name]))
     if (this.#proto.isProto3 && parsed.values[0].number !== 0)
-      throw this.#error(at, `the first value of the enum ${name} must be 0 in proto3`)
+      throw this.#createError(at, `the first value of the enum ${name} must be 0 in proto3`)
     this.#types.set(name, { kind, name, numbers, names })
   }
 
   #addField(message: ProtoMessage, parsed: ParsedField): void {
     const { name, number, oneof } = parsed
     if (message.fields.has(name.text))
-      throw this.#error(name.at, `the message ${message.name} has the field ${quoted(name.text)} twice`)
+      throw this.#createError(name.at, `the message ${message.name} has the field ${quoted(name.text)} twice`)
     if (message.byNumber.has(number))
-      throw this.#error(name.at, `the message ${message.name} has the field number ${number} twice`)
-    const field = this.#field(message, parsed)
+      throw this.#createError(name.at, `the message ${message.name} has the field number ${number} twice`)
+    const field = this.#compileField(message, parsed)
     message.fields.set(field.name, field)
     message.byNumber.set(number, field)
     if (oneof === undefined) return
@@ -82,27 +82,27 @@ class ProtoCompiler {
     else names.push(field.name)
   }
 
-  #field(
+  #compileField(
     message: ProtoMessage,
     { name, number, label, type: typeName, keyType, isPacked, oneof }: ParsedField,
   ): ProtoField {
     const type = this.#find(message.name, typeName)
-    const isPackable = label === 'repeated' && wireTypeOf(type) !== wireTypes.length
+    const isPackable = label === 'repeated' && getWireType(type) !== wireTypes.length
     return {
       name: name.text,
       number,
       // Messages have presence in proto3 as well.
       label: label === 'implicit' && type.kind === 'message' ? 'optional' : label,
       type,
-      keyType: keyType === undefined ? undefined : this.#keyType(keyType),
+      keyType: keyType === undefined ? undefined : this.#requireKeyType(keyType),
       isPacked: isPackable && (isPacked ?? this.#proto.isProto3),
       oneof,
     }
   }
 
-  #keyType({ text, at }: ProtoToken): ScalarName {
+  #requireKeyType({ text, at }: ProtoToken): ScalarName {
     if (scalars.has(text) && !scalarsWithoutKeys.has(text)) return text as ScalarName
-    throw this.#error(at, `a map cannot have keys of the type ${quoted(text)}`)
+    throw this.#createError(at, `a map cannot have keys of the type ${quoted(text)}`)
   }
 
   /** Looks the type up in the innermost message first, then in the messages around it, then in the file. */
@@ -120,6 +120,6 @@ class ProtoCompiler {
   }
 
   #throwUnknownType(name: string, at: number): never {
-    throw this.#error(at, `there is no type ${quoted(name)}: define it in the schema`)
+    throw this.#createError(at, `there is no type ${quoted(name)}: define it in the schema`)
   }
 }

@@ -41,7 +41,7 @@ export interface ParsedProto {
 
 /** Throws SchemaError with line and column. */
 export function parseProto(source: string): ParsedProto {
-  return new ProtoParser(source).file()
+  return new ProtoParser(source).parseFile()
 }
 
 const maxFieldNumber = 536_870_911
@@ -59,9 +59,9 @@ class ProtoParser {
     this.#tokens = new ProtoTokens(source)
   }
 
-  file(): ParsedProto {
-    if (this.#tokens.takeIf('syntax')) this.#syntax()
-    while (this.#tokens.next.kind !== 'end') this.#definition()
+  parseFile(): ParsedProto {
+    if (this.#tokens.takeIf('syntax')) this.#parseSyntax()
+    while (this.#tokens.next.kind !== 'end') this.#parseDefinition()
     return {
       source: this.#tokens.source,
       isProto3: this.#isProto3,
@@ -70,16 +70,16 @@ class ProtoParser {
     }
   }
 
-  #syntax(): void {
+  #parseSyntax(): void {
     this.#tokens.expect('=')
     const { text } = this.#tokens.next
-    if (text !== 'proto2' && text !== 'proto3') throw this.#tokens.error('expected "proto2" or "proto3"')
+    if (text !== 'proto2' && text !== 'proto3') throw this.#tokens.createError('expected "proto2" or "proto3"')
     this.#isProto3 = text === 'proto3'
     this.#tokens.take()
     this.#tokens.expect(';')
   }
 
-  #definition(): void {
+  #parseDefinition(): void {
     const { text } = this.#tokens.next
     switch (text) {
       case ';':
@@ -87,22 +87,22 @@ class ProtoParser {
         return
       case 'package':
         this.#tokens.take()
-        this.#package = this.#tokens.qualifiedName('the name of a package').text
+        this.#package = this.#tokens.takeQualifiedName('the name of a package').text
         this.#tokens.expect(';')
         return
       case 'message':
-        return this.#message('', 0)
+        return this.#parseMessage('', 0)
       case 'enum':
-        return this.#enum('')
+        return this.#parseEnum('')
       case 'option':
         return this.#skipStatement()
       case 'service':
       case 'extend':
         return this.#skipBlock()
       case 'import':
-        throw this.#tokens.error('a schema is one text without imports: write the types into it')
+        throw this.#tokens.createError('a schema is one text without imports: write the types into it')
       default:
-        throw this.#tokens.error('expected message, enum, package or option')
+        throw this.#tokens.createError('expected message, enum, package or option')
     }
   }
 
@@ -110,31 +110,31 @@ class ProtoParser {
     this.#nodes.add({ source: this.#tokens.source, at: this.#tokens.next.at })
   }
 
-  #message(around: string, depth: number): void {
+  #parseMessage(around: string, depth: number): void {
     this.#count()
     const { at } = this.#tokens.take()
     if (depth > maxSchemaDepth) {
       const summary = `messages are nested too deeply: limit maxSchemaDepth is ${maxSchemaDepth}`
       throw new SchemaError({ source: this.#tokens.source, at }, summary)
     }
-    const { text, at: nameAt } = this.#tokens.name('the name of a message')
+    const { text, at: nameAt } = this.#tokens.takeName('the name of a message')
     const name = around + text
     const fields: ParsedField[] = []
     this.#types.push({ kind: 'message', name, at: nameAt, fields })
     this.#tokens.expect('{')
-    while (!this.#tokens.takeIf('}')) this.#member(name, fields, depth)
+    while (!this.#tokens.takeIf('}')) this.#parseMember(name, fields, depth)
   }
 
-  #member(message: string, fields: ParsedField[], depth: number): void {
+  #parseMember(message: string, fields: ParsedField[], depth: number): void {
     const { text } = this.#tokens.next
     switch (text) {
       case ';':
         this.#tokens.take()
         return
       case 'message':
-        return this.#message(`${message}.`, depth + 1)
+        return this.#parseMessage(`${message}.`, depth + 1)
       case 'enum':
-        return this.#enum(`${message}.`)
+        return this.#parseEnum(`${message}.`)
       case 'option':
       case 'reserved':
       case 'extensions':
@@ -142,79 +142,79 @@ class ProtoParser {
       case 'extend':
         return this.#skipBlock()
       case 'oneof':
-        return this.#oneof(fields)
+        return this.#parseOneof(fields)
       case 'map':
-        fields.push(this.#mapField())
+        fields.push(this.#parseMapField())
         return
       default:
-        fields.push(this.#field(undefined))
+        fields.push(this.#parseField(undefined))
     }
   }
 
-  #oneof(fields: ParsedField[]): void {
+  #parseOneof(fields: ParsedField[]): void {
     this.#tokens.take()
-    const { text: oneof } = this.#tokens.name('the name of a oneof')
+    const { text: oneof } = this.#tokens.takeName('the name of a oneof')
     this.#tokens.expect('{')
     while (!this.#tokens.takeIf('}')) {
       if (this.#tokens.next.text === 'option') this.#skipStatement()
-      else if (!this.#tokens.takeIf(';')) fields.push(this.#field(oneof))
+      else if (!this.#tokens.takeIf(';')) fields.push(this.#parseField(oneof))
     }
   }
 
-  #mapField(): ParsedField {
+  #parseMapField(): ParsedField {
     this.#tokens.take()
     this.#tokens.expect('<')
-    const keyType = this.#tokens.name('the type of the keys')
+    const keyType = this.#tokens.takeName('the type of the keys')
     this.#tokens.expect(',')
-    const type = this.#tokens.qualifiedName('the type of the values')
+    const type = this.#tokens.takeQualifiedName('the type of the values')
     this.#tokens.expect('>')
-    return { ...this.#rest(), label: 'map', type, keyType, isPacked: undefined, oneof: undefined }
+    return { ...this.#parseRest(), label: 'map', type, keyType, isPacked: undefined, oneof: undefined }
   }
 
-  #field(oneof: string | undefined): ParsedField {
-    const label = oneof === undefined ? this.#label() : 'optional'
-    if (this.#tokens.next.text === 'group') throw this.#tokens.error('groups are not supported: expected a type')
-    const type = this.#tokens.qualifiedName('the type of a field')
-    return { label, type, keyType: undefined, oneof, ...this.#rest() }
+  #parseField(oneof: string | undefined): ParsedField {
+    const label = oneof === undefined ? this.#parseLabel() : 'optional'
+    if (this.#tokens.next.text === 'group') throw this.#tokens.createError('groups are not supported: expected a type')
+    const type = this.#tokens.takeQualifiedName('the type of a field')
+    return { label, type, keyType: undefined, oneof, ...this.#parseRest() }
   }
 
-  #label(): ParsedField['label'] {
+  #parseLabel(): ParsedField['label'] {
     for (const label of ['optional', 'repeated', 'required'] as const) {
       if (this.#tokens.next.text !== label) continue
       if (label === 'required' && this.#isProto3)
-        throw this.#tokens.error('proto3 has no required fields: expected a type')
+        throw this.#tokens.createError('proto3 has no required fields: expected a type')
       this.#tokens.take()
       return label
     }
-    if (!this.#isProto3) throw this.#tokens.error('a field of proto2 begins with optional, required or repeated')
+    if (!this.#isProto3) throw this.#tokens.createError('a field of proto2 begins with optional, required or repeated')
     return 'implicit'
   }
 
   /** Reads the name, number and options of a field. */
-  #rest(): Pick<ParsedField, 'name' | 'number' | 'isPacked'> {
+  #parseRest(): Pick<ParsedField, 'name' | 'number' | 'isPacked'> {
     this.#count()
-    const name = this.#tokens.name('the name of a field')
+    const name = this.#tokens.takeName('the name of a field')
     this.#tokens.expect('=')
     const { at } = this.#tokens.next
-    const number = this.#tokens.integer('the number of the field')
+    const number = this.#tokens.takeInteger('the number of the field')
     const isReserved = number >= reserved.from && number <= reserved.to
     if (number < 1 || number > maxFieldNumber || isReserved) {
       const summary = `a field has a number from 1 to ${maxFieldNumber}, except ${reserved.from} to ${reserved.to}`
       throw new SchemaError({ source: this.#tokens.source, at }, summary)
     }
-    const isPacked = this.#options()
+    const isPacked = this.#parseOptions()
     this.#tokens.expect(';')
     return { name, number, isPacked }
   }
 
   /** Reads `[packed = true, …]`. Returns the value of `packed`; undefined: there is none. */
-  #options(): boolean | undefined {
+  #parseOptions(): boolean | undefined {
     if (this.#tokens.next.text !== '[') return undefined
     let isPacked: boolean | undefined
     let depth = 0
     do {
       const { kind, text } = this.#tokens.take()
-      if (kind === 'end') throw this.#tokens.error('expected "]"')
+      if (kind === 'end') throw this.#tokens.createError('expected "]"')
       if (kind === 'symbol' && /[[{]/.test(text)) depth++
       if (kind === 'symbol' && /[\]}]/.test(text)) depth--
       if (kind === 'name' && text === 'packed' && this.#tokens.takeIf('='))
@@ -223,10 +223,10 @@ class ProtoParser {
     return isPacked
   }
 
-  #enum(around: string): void {
+  #parseEnum(around: string): void {
     this.#count()
     this.#tokens.take()
-    const { text: ownName, at } = this.#tokens.name('the name of an enum')
+    const { text: ownName, at } = this.#tokens.takeName('the name of an enum')
     const name = around + ownName
     const values: { name: string; number: number }[] = []
     this.#types.push({ kind: 'enum', name, at, values })
@@ -234,17 +234,17 @@ class ProtoParser {
     while (!this.#tokens.takeIf('}')) {
       const { text } = this.#tokens.next
       if (text === 'option' || text === 'reserved') this.#skipStatement()
-      else if (!this.#tokens.takeIf(';')) values.push(this.#enumValue())
+      else if (!this.#tokens.takeIf(';')) values.push(this.#parseEnumValue())
     }
-    if (values.length === 0) throw this.#tokens.error(`the enum ${name} has no values`)
+    if (values.length === 0) throw this.#tokens.createError(`the enum ${name} has no values`)
   }
 
-  #enumValue(): { readonly name: string; readonly number: number } {
+  #parseEnumValue(): { readonly name: string; readonly number: number } {
     this.#count()
-    const name = this.#tokens.name('the name of a value').text
+    const name = this.#tokens.takeName('the name of a value').text
     this.#tokens.expect('=')
-    const number = this.#tokens.integer('the number of the value')
-    this.#options()
+    const number = this.#tokens.takeInteger('the number of the value')
+    this.#parseOptions()
     this.#tokens.expect(';')
     return { name, number }
   }
@@ -254,7 +254,7 @@ class ProtoParser {
     let depth = 0
     for (;;) {
       const { kind, text } = this.#tokens.take()
-      if (kind === 'end') throw this.#tokens.error('expected ";"')
+      if (kind === 'end') throw this.#tokens.createError('expected ";"')
       if (kind !== 'symbol') continue
       if (text === '{' || text === '[') depth++
       if (text === '}' || text === ']') depth--
@@ -264,13 +264,13 @@ class ProtoParser {
 
   #skipBlock(): void {
     while (this.#tokens.next.text !== '{') {
-      if (this.#tokens.next.kind === 'end') throw this.#tokens.error('expected "{"')
+      if (this.#tokens.next.kind === 'end') throw this.#tokens.createError('expected "{"')
       this.#tokens.take()
     }
     let depth = 0
     do {
       const { kind, text } = this.#tokens.take()
-      if (kind === 'end') throw this.#tokens.error('expected "}"')
+      if (kind === 'end') throw this.#tokens.createError('expected "}"')
       if (kind === 'symbol' && text === '{') depth++
       if (kind === 'symbol' && text === '}') depth--
     } while (depth > 0)

@@ -13,21 +13,21 @@ import {
   setKey,
   textFromBytes,
 } from '../../values/index.ts'
-import { fromZigzag, type Integer, PayloadReader } from '../model/payload-bytes.ts'
+import { decodeZigzag, type Integer, PayloadReader } from '../model/payload-bytes.ts'
 import { checkValueDepth } from '../model/schema.ts'
 import {
   type ProtoField,
   type ProtoMessage,
   type ProtoType,
   type ScalarName,
-  wireTypeOf,
+  getWireType,
   wireTypes,
 } from './proto-types.ts'
 
 /** Throws RuleError. */
 export function decodeProto(type: ProtoMessage, data: Uint8Array, budget: Budget): RuleMap {
   const map: MapBuilder = {}
-  new ProtoDecoder(new PayloadReader(data), budget).message(type, map, 0)
+  new ProtoDecoder(new PayloadReader(data), budget).readMessage(type, map, 0)
   return map
 }
 
@@ -46,19 +46,19 @@ class ProtoDecoder {
   }
 
   /** Reads up to the end of the reader. Fields that `map` has already are merged, as Protobuf wants it. */
-  message(type: ProtoMessage, map: MapBuilder, depth: number): void {
+  readMessage(type: ProtoMessage, map: MapBuilder, depth: number): void {
     checkValueDepth(depth, maxValueDepth)
     while (this.#reader.left > 0) {
-      this.#budget.step(1)
-      const { number, wire } = this.#tag()
+      this.#budget.countSteps(1)
+      const { number, wire } = this.#readTag()
       const field = type.byNumber.get(number)
       if (field === undefined) this.#skip(wire, number, 0)
-      else this.#field(type, field, { wire, map, depth })
+      else this.#readField(type, field, { wire, map, depth })
     }
     this.#complete(type, map)
   }
 
-  #tag(): { readonly number: number; readonly wire: number } {
+  #readTag(): { readonly number: number; readonly wire: number } {
     const tag = this.#reader.varint()
     const number = typeof tag === 'number' ? Math.floor(tag / 8) : 0
     if (number === 0)
@@ -79,8 +79,8 @@ class ProtoDecoder {
       case wireTypes.fixed32:
         return this.#reader.skip(4)
       case wireTypes.startGroup:
-        for (let inner = this.#tag(); inner.wire !== wireTypes.endGroup; inner = this.#tag()) {
-          this.#budget.step(1)
+        for (let inner = this.#readTag(); inner.wire !== wireTypes.endGroup; inner = this.#readTag()) {
+          this.#budget.countSteps(1)
           this.#skip(inner.wire, inner.number, depth + 1)
         }
         return
@@ -89,70 +89,70 @@ class ProtoDecoder {
     }
   }
 
-  #field(type: ProtoMessage, field: ProtoField, at: FieldPlace): void {
-    this.#budget.create(valueCost)
-    const expected = wireTypeOf(field.type)
-    if (field.label === 'map') return this.#mapEntry(field, at)
-    if (field.label === 'repeated') return this.#repeated(field, at, expected)
-    if (at.wire !== expected) throw wrongWire(field, at.wire)
+  #readField(type: ProtoMessage, field: ProtoField, at: FieldPlace): void {
+    this.#budget.countCreated(valueCost)
+    const expected = getWireType(field.type)
+    if (field.label === 'map') return this.#readMapEntry(field, at)
+    if (field.label === 'repeated') return this.#readRepeated(field, at, expected)
+    if (at.wire !== expected) throw createWireError(field, at.wire)
     if (field.oneof !== undefined) {
       const names = type.oneofs.get(field.oneof) ?? []
-      this.#budget.step(names.length)
+      this.#budget.countSteps(names.length)
       for (const other of names) if (other !== field.name) delete at.map[other]
     }
     setKey(
       at.map,
       field.name,
-      this.#value(field.type, at.depth, Object.hasOwn(at.map, field.name) ? at.map[field.name] : undefined),
+      this.#readValue(field.type, at.depth, Object.hasOwn(at.map, field.name) ? at.map[field.name] : undefined),
     )
   }
 
-  #repeated(field: ProtoField, { wire, map, depth }: FieldPlace, expected: number): void {
+  #readRepeated(field: ProtoField, { wire, map, depth }: FieldPlace, expected: number): void {
     const array = (Object.hasOwn(map, field.name) ? map[field.name] : []) as RuleValue[]
     setKey(map, field.name, array)
     if (wire === expected) {
-      array.push(this.#value(field.type, depth, undefined))
+      array.push(this.#readValue(field.type, depth, undefined))
       return
     }
     // Packed or not: both must be read.
-    if (wire !== wireTypes.length || expected === wireTypes.length) throw wrongWire(field, wire)
-    this.#within(() => {
+    if (wire !== wireTypes.length || expected === wireTypes.length) throw createWireError(field, wire)
+    this.#readWithin(() => {
       while (this.#reader.left > 0) {
-        this.#budget.create(valueCost)
-        array.push(this.#value(field.type, depth, undefined))
+        this.#budget.countCreated(valueCost)
+        array.push(this.#readValue(field.type, depth, undefined))
       }
     })
   }
 
-  #mapEntry(field: ProtoField, { wire, map, depth }: FieldPlace): void {
-    if (wire !== wireTypes.length) throw wrongWire(field, wire)
+  #readMapEntry(field: ProtoField, { wire, map, depth }: FieldPlace): void {
+    if (wire !== wireTypes.length) throw createWireError(field, wire)
     const entries = (Object.hasOwn(map, field.name) ? map[field.name] : {}) as MapBuilder
     setKey(map, field.name, entries)
     const keyType = field.keyType ?? 'string'
-    let key: RuleValue = defaultOf({ kind: 'scalar', name: keyType })
+    let key: RuleValue = createDefault({ kind: 'scalar', name: keyType })
     let value: RuleValue
-    this.#within(() => {
+    this.#readWithin(() => {
       while (this.#reader.left > 0) {
-        this.#budget.step(1)
-        const { number, wire: inner } = this.#tag()
-        if (number === 1) key = this.#scalar(keyType)
-        else if (number === 2) value = this.#value(field.type, depth, undefined)
+        this.#budget.countSteps(1)
+        const { number, wire: inner } = this.#readTag()
+        if (number === 1) key = this.#readScalar(keyType)
+        else if (number === 2) value = this.#readValue(field.type, depth, undefined)
         else this.#skip(inner, number, 0)
       }
     })
     if (typeof key === 'object') throw new RuleError(`a key of ${field.name} is not valid UTF-8`)
-    setKey(entries, String(key), value ?? this.#missing(field.type))
+    setKey(entries, String(key), value ?? this.#createMissing(field.type))
   }
 
-  #missing(type: ProtoType): RuleValue {
-    if (type.kind !== 'message') return defaultOf(type)
+  #createMissing(type: ProtoType): RuleValue {
+    if (type.kind !== 'message') return createDefault(type)
     const map: MapBuilder = {}
     this.#complete(type, map)
     return map
   }
 
   /** Reads a part that has its length in front. */
-  #within(work: () => void): void {
+  #readWithin(work: () => void): void {
     const length = this.#reader.length()
     const { end } = this.#reader
     this.#reader.end = this.#reader.at + length
@@ -160,30 +160,30 @@ class ProtoDecoder {
     this.#reader.end = end
   }
 
-  #value(type: ProtoType, depth: number, known: RuleValue): RuleValue {
-    if (type.kind === 'scalar') return this.#scalar(type.name)
+  #readValue(type: ProtoType, depth: number, known: RuleValue): RuleValue {
+    if (type.kind === 'scalar') return this.#readScalar(type.name)
     if (type.kind === 'enum') {
-      const number = signed32(this.#reader.varint())
+      const number = toSigned32(this.#reader.varint())
       return type.names.get(number) ?? number
     }
-    this.#budget.create(messageCost)
+    this.#budget.countCreated(messageCost)
     const map = (known ?? {}) as MapBuilder
-    this.#within(() => this.message(type, map, depth + 1))
+    this.#readWithin(() => this.readMessage(type, map, depth + 1))
     return map
   }
 
-  #scalar(name: ScalarName): RuleValue {
+  #readScalar(name: ScalarName): RuleValue {
     switch (name) {
       case 'int32':
-        return signed32(this.#reader.varint())
+        return toSigned32(this.#reader.varint())
       case 'uint32':
-        return unsigned32(this.#reader.varint())
+        return toUnsigned32(this.#reader.varint())
       case 'int64':
-        return signed64(this.#reader.varint())
+        return toSigned64(this.#reader.varint())
       case 'uint64':
         return this.#reader.varint()
       case 'sint32':
-        return fromZigzag(unsigned32(this.#reader.varint()))
+        return decodeZigzag(toUnsigned32(this.#reader.varint()))
       case 'sint64':
         return this.#reader.zigzag()
       case 'bool':
@@ -197,20 +197,20 @@ class ProtoDecoder {
       case 'sfixed64':
         return this.#reader.signed64()
       case 'float':
-        return floatValue(this.#reader.float())
+        return toFloatValue(this.#reader.float())
       case 'double':
-        return floatValue(this.#reader.double())
+        return toFloatValue(this.#reader.double())
       case 'string':
       case 'bytes':
-        return this.#text(name)
+        return this.#readText(name)
       default:
         throw name satisfies never
     }
   }
 
-  #text(name: 'string' | 'bytes'): RuleText {
+  #readText(name: 'string' | 'bytes'): RuleText {
     const length = this.#reader.length()
-    this.#budget.create(textCost + length)
+    this.#budget.countCreated(textCost + length)
     const text = textFromBytes(this.#reader.take(length))
     if (name === 'string' && typeof text !== 'string') throw new RuleError('a string is not valid UTF-8')
     return text
@@ -218,13 +218,13 @@ class ProtoDecoder {
 
   /** Fields that were not sent, and always have a value. */
   #complete(type: ProtoMessage, map: MapBuilder): void {
-    this.#budget.step(1 + type.fields.size / 2)
+    this.#budget.countSteps(1 + type.fields.size / 2)
     for (const field of type.fields.values()) {
       if (Object.hasOwn(map, field.name)) continue
       if (field.label === 'required') throw new RuleError(`the field ${field.name} of ${type.name} is missing`)
       if (field.label === 'optional') continue
-      this.#budget.create(valueCost)
-      setKey(map, field.name, field.label === 'repeated' ? [] : field.label === 'map' ? {} : defaultOf(field.type))
+      this.#budget.countCreated(valueCost)
+      setKey(map, field.name, field.label === 'repeated' ? [] : field.label === 'map' ? {} : createDefault(field.type))
     }
   }
 }
@@ -235,12 +235,12 @@ interface FieldPlace {
   readonly depth: number
 }
 
-function wrongWire(field: ProtoField, wire: number): RuleError {
+function createWireError(field: ProtoField, wire: number): RuleError {
   return new RuleError(`the field ${field.name} has the wire type ${wire}: the data is of another message type`)
 }
 
 /** Returns the value of a field of proto3 that was not sent. */
-export function defaultOf(type: ProtoType): RuleValue {
+export function createDefault(type: ProtoType): RuleValue {
   if (type.kind === 'message') return undefined
   if (type.kind === 'enum') return type.names.get(0) ?? 0
   switch (type.name) {
@@ -257,20 +257,20 @@ export function defaultOf(type: ProtoType): RuleValue {
   }
 }
 
-function signed32(value: Integer): number {
+function toSigned32(value: Integer): number {
   return Number(BigInt.asIntN(32, BigInt(value)))
 }
 
-function unsigned32(value: Integer): number {
+function toUnsigned32(value: Integer): number {
   return Number(BigInt.asUintN(32, BigInt(value)))
 }
 
-function signed64(value: Integer): Integer {
+function toSigned64(value: Integer): Integer {
   return typeof value === 'number' ? value : makeInteger(BigInt.asIntN(64, value))
 }
 
 /** Returns the value of a float. Values that are not finite are texts. */
-function floatValue(value: number): RuleValue {
+function toFloatValue(value: number): RuleValue {
   if (Number.isFinite(value)) return makeFloat(value)
   return Number.isNaN(value) ? 'nan' : value > 0 ? 'infinity' : '-infinity'
 }

@@ -23,13 +23,13 @@ import {
   type ProtoMessage,
   type ProtoType,
   type ScalarName,
-  wireTypeOf,
+  getWireType,
   wireTypes,
 } from './proto-types.ts'
 
 /** Throws RuleError with the path of the value that does not fit. */
 export function encodeProto(type: ProtoMessage, value: RuleValue, budget: Budget): Uint8Array {
-  return new ProtoEncoder(budget).message(type, value, 0).bytes()
+  return new ProtoEncoder(budget).encodeMessage(type, value, 0).toBytes()
 }
 
 const ranges: Partial<Record<ScalarName, readonly [min: bigint, max: bigint]>> = {
@@ -61,152 +61,157 @@ class ProtoEncoder {
     this.#budget = budget
   }
 
-  message(type: ProtoMessage, value: RuleValue, depth: number): PayloadWriter {
+  encodeMessage(type: ProtoMessage, value: RuleValue, depth: number): PayloadWriter {
     checkValueDepth(depth, maxValueDepth)
-    this.#budget.step(1 + type.fields.size)
+    this.#budget.countSteps(1 + type.fields.size)
     if (!isMap(value)) {
       const hint = isText(value) ? ': open JSON with json_decode first' : ''
-      throw this.#path.error(`the value must be a map for the message ${type.name}, not ${kindOf(value)}${hint}`)
+      throw this.#path.createError(`the value must be a map for the message ${type.name}, not ${kindOf(value)}${hint}`)
     }
     this.#checkKeys(type, value)
     const writer = new PayloadWriter(this.#budget)
     for (const field of type.fields.values()) {
       const member = Object.hasOwn(value, field.name) ? value[field.name] : undefined
       if (member !== undefined && member !== null)
-        this.#path.within(field.name, () => this.#field(writer, field, member, depth))
-      else if (field.label === 'required') throw this.#path.error(`${type.name} needs the field ${field.name}`)
+        this.#path.runWithin(field.name, () => this.#writeField(writer, field, member, depth))
+      else if (field.label === 'required') throw this.#path.createError(`${type.name} needs the field ${field.name}`)
     }
     return writer
   }
 
   #checkKeys(type: ProtoMessage, map: RuleMap): void {
     const keys = Object.keys(map).filter((key) => map[key] !== undefined)
-    this.#budget.step(keys.length)
+    this.#budget.countSteps(keys.length)
     for (const key of keys) {
       if (type.fields.has(key)) continue
       const near = type.fields.size > maxCompared ? undefined : nearestName(key, type.fields.keys())
       const hint = near === undefined ? '' : `: did you mean ${near}?`
-      throw this.#path.error(`the message ${type.name} has no field ${JSON.stringify(key.slice(0, 60))}${hint}`)
+      throw this.#path.createError(`the message ${type.name} has no field ${JSON.stringify(key.slice(0, 60))}${hint}`)
     }
     for (const [oneof, names] of type.oneofs) {
       const given = names.filter((name) => Object.hasOwn(map, name) && map[name] !== undefined && map[name] !== null)
       if (given.length > 1)
-        throw this.#path.error(`only one of ${given.join(', ')} can be set: they are oneof ${oneof}`)
+        throw this.#path.createError(`only one of ${given.join(', ')} can be set: they are oneof ${oneof}`)
     }
   }
 
-  #field(writer: PayloadWriter, field: ProtoField, value: RuleValue, depth: number): void {
+  #writeField(writer: PayloadWriter, field: ProtoField, value: RuleValue, depth: number): void {
     switch (field.label) {
       case 'map':
-        return this.#map(writer, field, value, depth)
+        return this.#writeMap(writer, field, value, depth)
       case 'repeated':
-        return this.#repeated(writer, field, value, depth)
+        return this.#writeRepeated(writer, field, value, depth)
       case 'implicit':
         // The default is not sent.
-        if (!isDefault(field.type, value)) this.#tagged(writer, field, value, depth)
-        else this.#value(new PayloadWriter(this.#budget), field.type, value, depth)
+        if (!isDefault(field.type, value)) this.#writeTagged(writer, field, value, depth)
+        else this.#writeValue(new PayloadWriter(this.#budget), field.type, value, depth)
         return undefined
       default:
-        return this.#tagged(writer, field, value, depth)
+        return this.#writeTagged(writer, field, value, depth)
     }
   }
 
-  #tagged(writer: PayloadWriter, field: Pick<ProtoField, 'number' | 'type'>, value: RuleValue, depth: number): void {
-    writer.varint(field.number * 8 + wireTypeOf(field.type))
-    this.#value(writer, field.type, value, depth)
+  #writeTagged(
+    writer: PayloadWriter,
+    field: Pick<ProtoField, 'number' | 'type'>,
+    value: RuleValue,
+    depth: number,
+  ): void {
+    writer.varint(field.number * 8 + getWireType(field.type))
+    this.#writeValue(writer, field.type, value, depth)
   }
 
-  #repeated(writer: PayloadWriter, field: ProtoField, value: RuleValue, depth: number): void {
-    if (!isArray(value)) throw this.#path.error(`the value must be an array, not ${kindOf(value)}`)
-    this.#budget.step(value.length)
+  #writeRepeated(writer: PayloadWriter, field: ProtoField, value: RuleValue, depth: number): void {
+    if (!isArray(value)) throw this.#path.createError(`the value must be an array, not ${kindOf(value)}`)
+    this.#budget.countSteps(value.length)
     const target = field.isPacked ? new PayloadWriter(this.#budget) : writer
     for (const [index, item] of value.entries()) {
-      this.#path.within(index, () => {
-        if (field.isPacked) this.#value(target, field.type, item, depth)
-        else this.#tagged(target, field, item, depth)
+      this.#path.runWithin(index, () => {
+        if (field.isPacked) this.#writeValue(target, field.type, item, depth)
+        else this.#writeTagged(target, field, item, depth)
       })
     }
     if (field.isPacked && value.length > 0) writeSized(writer, field.number, target)
   }
 
-  #map(writer: PayloadWriter, field: ProtoField, value: RuleValue, depth: number): void {
-    if (!isMap(value)) throw this.#path.error(`the value must be a map, not ${kindOf(value)}`)
+  #writeMap(writer: PayloadWriter, field: ProtoField, value: RuleValue, depth: number): void {
+    if (!isMap(value)) throw this.#path.createError(`the value must be a map, not ${kindOf(value)}`)
     const keyType: ProtoType = { kind: 'scalar', name: field.keyType ?? 'string' }
     for (const [key, member] of Object.entries(value)) {
       if (member === undefined) continue
-      this.#path.within(key, () => {
+      this.#path.runWithin(key, () => {
         const entry = new PayloadWriter(this.#budget)
-        this.#tagged(entry, { number: 1, type: keyType }, keyFrom(key, keyType.name), depth)
-        this.#tagged(entry, { number: 2, type: field.type }, member, depth)
+        this.#writeTagged(entry, { number: 1, type: keyType }, parseMapKey(key, keyType.name), depth)
+        this.#writeTagged(entry, { number: 2, type: field.type }, member, depth)
         writeSized(writer, field.number, entry)
       })
     }
   }
 
-  #value(writer: PayloadWriter, type: ProtoType, value: RuleValue, depth: number): void {
-    if (type.kind === 'scalar') return this.#scalar(writer, type.name, value)
+  #writeValue(writer: PayloadWriter, type: ProtoType, value: RuleValue, depth: number): void {
+    if (type.kind === 'scalar') return this.#writeScalar(writer, type.name, value)
     if (type.kind === 'enum') {
       const number = typeof value === 'string' ? type.numbers.get(value) : value
       if (typeof number === 'number' && isInteger(number) && Math.abs(number) <= 2 ** 31) return writer.varint(number)
       const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, 60)) : kindOf(value)
-      throw this.#path.error(`the enum ${type.name} has no value ${shown}`)
+      throw this.#path.createError(`the enum ${type.name} has no value ${shown}`)
     }
-    const inner = this.message(type, value, depth + 1)
+    const inner = this.encodeMessage(type, value, depth + 1)
     writer.varint(inner.length)
-    writer.raw(inner.bytes())
+    writer.raw(inner.toBytes())
   }
 
-  #scalar(writer: PayloadWriter, name: ScalarName, value: RuleValue): void {
+  #writeScalar(writer: PayloadWriter, name: ScalarName, value: RuleValue): void {
     switch (name) {
       case 'bool':
-        if (typeof value !== 'boolean') throw this.#typeError(name, value)
+        if (typeof value !== 'boolean') throw this.#createTypeError(name, value)
         return writer.byte(value ? 1 : 0)
       case 'float':
-        return writer.float(this.#float(name, value))
+        return writer.float(this.#requireFloat(name, value))
       case 'double':
-        return writer.double(this.#float(name, value))
+        return writer.double(this.#requireFloat(name, value))
       case 'string':
       case 'bytes':
-        if (!isText(value) || (name === 'string' && typeof value !== 'string')) throw this.#typeError(name, value)
+        if (!isText(value) || (name === 'string' && typeof value !== 'string')) throw this.#createTypeError(name, value)
         writer.varint(byteLengthOf(value))
         return writer.raw(bytesOf(value))
       case 'sint32':
       case 'sint64':
-        return writer.zigzag(this.#integer(name, value))
+        return writer.zigzag(this.#requireInteger(name, value))
       case 'fixed32':
       case 'sfixed32':
-        return writer.fixed32(this.#integer(name, value))
+        return writer.fixed32(this.#requireInteger(name, value))
       case 'fixed64':
       case 'sfixed64':
-        return writer.fixed64(this.#integer(name, value))
+        return writer.fixed64(this.#requireInteger(name, value))
       default:
-        return writer.varint(this.#integer(name, value))
+        return writer.varint(this.#requireInteger(name, value))
     }
   }
 
-  #float(name: ScalarName, value: RuleValue): number {
+  #requireFloat(name: ScalarName, value: RuleValue): number {
     const special = notFinite.get(value)
     if (special !== undefined) return special
-    if (!isNumber(value)) throw this.#typeError(name, value)
+    if (!isNumber(value)) throw this.#createTypeError(name, value)
     return toFloat(value)
   }
 
-  #integer(name: ScalarName, value: RuleValue): Integer {
+  #requireInteger(name: ScalarName, value: RuleValue): Integer {
     const [min, max] = ranges[name] ?? [0n, 0n]
-    if (!isInteger(value)) throw this.#typeError(name, value)
-    if (value < min || value > max) throw this.#path.error(`${value} is outside of ${name}: ${min} to ${max}`)
+    if (!isInteger(value)) throw this.#createTypeError(name, value)
+    if (value < min || value > max) throw this.#path.createError(`${value} is outside of ${name}: ${min} to ${max}`)
     return value
   }
 
-  #typeError(name: ScalarName, value: RuleValue): Error {
-    return this.#path.error(`the value must be of the type ${name}, not ${kindOf(value)}`)
+  #createTypeError(name: ScalarName, value: RuleValue): Error {
+    return this.#path.createError(`the value must be of the type ${name}, not ${kindOf(value)}`)
   }
 }
 
 function writeSized(writer: PayloadWriter, number: number, inner: PayloadWriter): void {
   writer.varint(number * 8 + wireTypes.length)
   writer.varint(inner.length)
-  writer.raw(inner.bytes())
+  writer.raw(inner.toBytes())
 }
 
 function isDefault(type: ProtoType, value: RuleValue): boolean {
@@ -216,7 +221,7 @@ function isDefault(type: ProtoType, value: RuleValue): boolean {
 }
 
 /** Keys of maps are texts in the rule language. A text that is not a key of the type stays a text, and is refused. */
-function keyFrom(key: string, type: ScalarName): RuleValue {
+function parseMapKey(key: string, type: ScalarName): RuleValue {
   if (type === 'string') return key
   if (type === 'bool') return key === 'true' ? true : key === 'false' ? false : key
   if (!/^-?\d{1,20}$/.test(key)) return key

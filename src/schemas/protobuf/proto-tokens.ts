@@ -48,35 +48,35 @@ export class ProtoTokens {
 
   expect(text: string): ProtoToken {
     const token = this.#next
-    if (!this.takeIf(text)) throw this.error(`expected "${text}"`)
+    if (!this.takeIf(text)) throw this.createError(`expected "${text}"`)
     return token
   }
 
-  name(what: string): ProtoToken {
-    if (this.#next.kind !== 'name') throw this.error(`expected ${what}`)
+  takeName(what: string): ProtoToken {
+    if (this.#next.kind !== 'name') throw this.createError(`expected ${what}`)
     return this.take()
   }
 
   /** `a.b.c`, also with a dot in front. */
-  qualifiedName(what: string): ProtoToken {
+  takeQualifiedName(what: string): ProtoToken {
     const { at } = this.#next
     let text = this.takeIf('.') ? '.' : ''
-    text += this.name(what).text
-    while (this.takeIf('.')) text += `.${this.name(what).text}`
+    text += this.takeName(what).text
+    while (this.takeIf('.')) text += `.${this.takeName(what).text}`
     return { kind: 'name', text, at }
   }
 
-  integer(what: string): number {
+  takeInteger(what: string): number {
     const isNegative = this.takeIf('-')
     const { kind, text } = this.#next
     const value = kind === 'number' && /^(?:0[xX][0-9A-Fa-f]+|\d+)$/.test(text) ? readInteger(text) : Number.NaN
-    if (!Number.isSafeInteger(value)) throw this.error(`expected ${what}`)
+    if (!Number.isSafeInteger(value)) throw this.createError(`expected ${what}`)
     this.take()
     return isNegative ? -value : value
   }
 
   /** The error for the next token. */
-  error(summary: string): SchemaError {
+  createError(summary: string): SchemaError {
     const { kind, text, at } = this.#next
     const found = kind === 'end' ? 'the end of the text' : JSON.stringify(text.slice(0, 40))
     return new SchemaError({ source: this.source, at }, `${summary}, not ${found}`)

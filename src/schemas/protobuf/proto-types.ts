@@ -40,7 +40,7 @@ export interface ProtoField {
 export const wireTypes = { varint: 0, fixed64: 1, length: 2, startGroup: 3, endGroup: 4, fixed32: 5 } as const
 
 /** Returns the wire type of a single value. */
-export function wireTypeOf(type: ProtoType): number {
+export function getWireType(type: ProtoType): number {
   if (type.kind === 'message') return wireTypes.length
   if (type.kind === 'enum') return wireTypes.varint
   switch (type.name) {

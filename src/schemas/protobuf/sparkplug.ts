@@ -4,7 +4,7 @@ import { compileProto } from './compile-proto.ts'
 import type { ProtoMessages } from './proto-types.ts'
 
 /** Fields of a value of a single type, from a number on. */
-const singleValues = (first: number): string =>
+const formatSingleValues = (first: number): string =>
   [
     'uint32 int_value',
     'uint64 long_value',
@@ -36,7 +36,7 @@ message Payload {
     optional MetaData metadata = 8;
     optional PropertySet properties = 9;
     oneof value {
-      ${singleValues(10)}
+      ${formatSingleValues(10)}
       bytes bytes_value = 16;
       DataSet dataset_value = 17;
       Template template_value = 18;
@@ -63,7 +63,7 @@ message Payload {
     optional uint32 type = 1;
     optional bool is_null = 2;
     oneof value {
-      ${singleValues(3)}
+      ${formatSingleValues(3)}
       PropertySet propertyset_value = 9;
       PropertySetList propertysets_value = 10;
       PropertyValueExtension extension_value = 11;
@@ -78,7 +78,7 @@ message Payload {
     message Row { repeated DataSetValue elements = 1; }
     message DataSetValue {
       oneof value {
-        ${singleValues(1)}
+        ${formatSingleValues(1)}
         DataSetValueExtension extension_value = 7;
       }
       message DataSetValueExtension {}
@@ -94,7 +94,7 @@ message Payload {
       optional string name = 1;
       optional uint32 type = 2;
       oneof value {
-        ${singleValues(3)}
+        ${formatSingleValues(3)}
         ParameterValueExtension extension_value = 9;
       }
       message ParameterValueExtension {}
@@ -106,7 +106,7 @@ message Payload {
 let compiled: ProtoMessages | undefined
 
 /** The message types of Sparkplug B, compiled at the first call. */
-export function sparkplugMessages(): ProtoMessages {
+export function loadSparkplugMessages(): ProtoMessages {
   compiled ??= compileProto(source)
   return compiled
 }

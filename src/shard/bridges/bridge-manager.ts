@@ -19,7 +19,7 @@ import {
   bridgeClientId,
   type BrokerCore,
   type PeerNumber,
-  shardOf,
+  computeOwnerShard,
   sourceBridgeName,
   sourceOfBridge,
 } from '../../core/index.ts'
@@ -30,7 +30,7 @@ import { BridgeDialer } from './bridge-dialer.ts'
 import { BridgeRates } from './bridge-rates.ts'
 import { FilterSync } from './filter-sync.ts'
 import type { FilterNotice } from '../messages/messages.ts'
-import { bridgesWithSession, removedBridge } from './removed-bridges.ts'
+import { listBridgesWithSession, createRemovedBridgeSettings } from './removed-bridges.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
 import type { BridgeAssignment, BridgeReport } from '../messages/bridge-assignment.ts'
 import type { ShardListener } from '../messages/messages.ts'
@@ -39,7 +39,7 @@ import { OldestQueued, type ReadOldest } from './oldest-queued.ts'
 /** The functions of the shard that bridges use. */
 interface BridgeShard {
   readonly core: Pick<BrokerCore, 'view' | 'clientFilters'>
-  input(input: { readonly kind: 'client-filters'; readonly areWanted: boolean }): void
+  handleInput(input: { readonly kind: 'client-filters'; readonly areWanted: boolean }): void
   openConnection(stream: ByteStream, listener: ShardListener): unknown
 }
 
@@ -50,7 +50,7 @@ export interface BridgeManagerDependencies {
   readonly log: Log
   nowMs(): number
   /** Returns the limits of clients' packets, and the Receive Maximum. */
-  limits(): Pick<LocalBroker, 'limits' | 'receiveMaximum'>
+  readLimits(): Pick<LocalBroker, 'limits' | 'receiveMaximum'>
   raiseAlarm(name: AlarmName, message: string): void
   endAlarm(name: AlarmName, message: string): void
   fail(error: unknown): void
@@ -103,13 +103,13 @@ export class BridgeManager {
       core: shard.core,
       own,
       shards,
-      count: (areWanted) => shard.input({ kind: 'client-filters', areWanted }),
+      setCounting: (areWanted) => shard.handleInput({ kind: 'client-filters', areWanted }),
       sendToPeers: (notice) => dependencies.sendFilters(notice),
       updateBridges: (filters) => {
         for (const { bridge, isTransparent } of this.#bridges.values())
           if (isTransparent) bridge.updateClientFilters(filters)
       },
-      guard: (work) => this.#guarded(work),
+      runGuarded: (work) => this.#runGuarded(work),
     })
   }
 
@@ -130,16 +130,16 @@ export class BridgeManager {
 
   /** Ends the sessions of bridges that are not configured any more. */
   async endRemovedBridges(): Promise<void> {
-    for (const name of await bridgesWithSession(this.#dependencies.shard.core.view)) {
+    for (const name of await listBridgesWithSession(this.#dependencies.shard.core.view)) {
       if (this.#isStopped || this.#bridges.has(name)) continue
-      const running = this.#add(name, removedBridge(name))
+      const running = this.#add(name, createRemovedBridgeSettings(name))
       this.#retire(name, running)
     }
     this.#setReporter()
   }
 
-  reports(): readonly BridgeReport[] {
-    return [...this.#bridges.values()].filter(({ isRetiring }) => !isRetiring).map(reportOf)
+  listReports(): readonly BridgeReport[] {
+    return [...this.#bridges.values()].filter(({ isRetiring }) => !isRetiring).map(toReport)
   }
 
   /** Starts, stops or restarts a source. The effect lasts until the next change of the configuration or the next start. */
@@ -165,12 +165,12 @@ export class BridgeManager {
   }
 
   #isLocal(name: string): boolean {
-    return shardOf(bridgeClientId(name), this.#dependencies.shards) === this.#dependencies.own
+    return computeOwnerShard(bridgeClientId(name), this.#dependencies.shards) === this.#dependencies.own
   }
 
   #configureOne(plan: BridgeAssignment): void {
     const running = this.#bridges.get(plan.name)
-    const settings = settingsOf(plan)
+    const settings = toSettings(plan)
     if (running === undefined || running.isRetiring) {
       // A bridge that is configured again while it is being removed starts with an empty queue: queued messages belong to the removed
       // bridge.
@@ -183,8 +183,8 @@ export class BridgeManager {
   }
 
   #add(name: string, settings: BridgeSettings): RunningBridge {
-    const timer = new DeadlineTimer(() => this.#guarded(() => this.#runDueWork(name)))
-    const bridge = new Bridge(settings, this.#dependenciesOf(name, timer))
+    const timer = new DeadlineTimer(() => this.#runGuarded(() => this.#runDueWork(name)))
+    const bridge = new Bridge(settings, this.#createDependencies(name, timer))
     const { isTransparent } = settings
     const running = { bridge, timer, rates: new BridgeRates(), isRetiring: false, isTransparent }
     this.#bridges.set(name, running)
@@ -202,7 +202,7 @@ export class BridgeManager {
     if (running.isRetiring) return
     running.isRetiring = true
     running.bridge.remove()
-    this.#dependencies.endAlarm(alarmOf(name), `the bridge ${name} is not configured any more`)
+    this.#dependencies.endAlarm(toAlarmName(name), `the bridge ${name} is not configured any more`)
   }
 
   #remove(name: string, { bridge, timer }: RunningBridge): void {
@@ -211,20 +211,20 @@ export class BridgeManager {
     this.#bridges.delete(name)
   }
 
-  #dependenciesOf(name: string, timer: DeadlineTimer): BridgeDependencies {
+  #createDependencies(name: string, timer: DeadlineTimer): BridgeDependencies {
     const nowMs = (): number => this.#dependencies.nowMs()
     return {
       connector: this.#dialer,
-      broker: this.#localBroker(name),
+      broker: this.#createLocalBroker(name),
       nowMs,
       random: Math.random,
-      later: (work) => void setImmediate(() => this.#guarded(work)),
-      wakeAt: (timeMs) => timer.setFor(timeMs, nowMs),
-      emit: (event) => this.#note(name, event),
+      later: (work) => void setImmediate(() => this.#runGuarded(work)),
+      wakeAt: (timeMs) => timer.schedule(timeMs, nowMs),
+      emit: (event) => this.#handleEvent(name, event),
     }
   }
 
-  #localBroker(name: string): LocalBroker {
+  #createLocalBroker(name: string): LocalBroker {
     const dependencies = this.#dependencies
     const { shard } = dependencies
     const clientId = bridgeClientId(name)
@@ -233,33 +233,33 @@ export class BridgeManager {
       open: () => {
         // The bytes pass directly after the current callback, so an acknowledgement and the next message pass within one iteration of the
         // event loop.
-        const [bridgeEnd, shardEnd] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
+        const [bridgeEnd, shardEnd] = createStreamPair((work) => process.nextTick(() => this.#runGuarded(work)))
         shard.openConnection(shardEnd, bridgeListener)
         return bridgeEnd
       },
-      sessionStatus: () => {
+      readSessionStatus: () => {
         const session = shard.core.view.internalSession(clientId)
         if (session === undefined) return nothing
         const isOnDisk = session.oldestAtMs === undefined && session.spooled > 0 && session.onDiskFrom !== undefined
-        return isOnDisk ? { ...session, oldestAtMs: oldest.from(session.onDiskFrom) } : session
+        return isOnDisk ? { ...session, oldestAtMs: oldest.findTimeMs(session.onDiskFrom) } : session
       },
       // A getter, because limits may change while the bridge runs.
       get limits() {
-        return dependencies.limits().limits
+        return dependencies.readLimits().limits
       },
       get receiveMaximum() {
-        return dependencies.limits().receiveMaximum
+        return dependencies.readLimits().receiveMaximum
       },
     }
   }
 
-  #note(name: string, event: BridgeEvent): void {
+  #handleEvent(name: string, event: BridgeEvent): void {
     const dependencies = this.#dependencies
     const { log } = dependencies
     if (event.event === 'connected') {
       const { server, sessionPresent, version } = event
       log.info('bridge connected', { bridge: name, server, sessionPresent, mqtt: version })
-      dependencies.endAlarm(alarmOf(name), `the bridge ${name} is connected to ${server}`)
+      dependencies.endAlarm(toAlarmName(name), `the bridge ${name} is connected to ${server}`)
     } else if (event.event === 'warning') log.warn('a bridge', { bridge: name, warning: event.text })
     else if (event.event === 'notice') log.info('a bridge', { bridge: name, notice: event.text })
     else {
@@ -267,7 +267,7 @@ export class BridgeManager {
       const fields = { bridge: name, server, why }
       if (!isNew) return log.debug('bridge disconnected', fields)
       log.warn('bridge disconnected', fields)
-      dependencies.raiseAlarm(alarmOf(name), `the bridge ${name} is not connected to ${server}: ${why}`)
+      dependencies.raiseAlarm(toAlarmName(name), `the bridge ${name} is not connected to ${server}: ${why}`)
     }
   }
 
@@ -283,15 +283,15 @@ export class BridgeManager {
     for (const [name, running] of this.#bridges) {
       if (running.isRetiring && !this.#hasSession(name)) this.#remove(name, running)
     }
-    for (const { bridge, rates } of this.#bridges.values()) rates.note(bridge.status().counters, nowMs)
-    this.#dependencies.report(this.reports())
+    for (const { bridge, rates } of this.#bridges.values()) rates.recordCounts(bridge.readStatus().counters, nowMs)
+    this.#dependencies.report(this.listReports())
   }
 
   #hasSession(name: string): boolean {
     return this.#dependencies.shard.core.view.internalSession(bridgeClientId(name)) !== undefined
   }
 
-  #guarded(work: () => void): void {
+  #runGuarded(work: () => void): void {
     try {
       work()
     } catch (error) {
@@ -313,17 +313,17 @@ function isTransparent({ config }: BridgeAssignment): boolean {
   return config.enable && config.transparent
 }
 
-function alarmOf(name: string): AlarmName {
+function toAlarmName(name: string): AlarmName {
   const source = sourceOfBridge(name)
   return source === undefined ? `bridge:${name}` : `source:${source}`
 }
 
-function settingsOf({ name, config, facts }: BridgeAssignment): BridgeSettings {
+function toSettings({ name, config, facts }: BridgeAssignment): BridgeSettings {
   const read = bridgeSettings(name, config, facts)
   assert('settings' in read, 'the node has read the settings of the bridge')
   return read.settings
 }
 
-function reportOf({ bridge, rates }: RunningBridge): BridgeReport {
-  return { ...bridge.status(), ...rates.read() }
+function toReport({ bridge, rates }: RunningBridge): BridgeReport {
+  return { ...bridge.readStatus(), ...rates.read() }
 }

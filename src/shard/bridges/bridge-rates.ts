@@ -16,7 +16,7 @@ const msPerSecond = 1_000
 export class BridgeRates {
   readonly #samples: Sample[] = []
 
-  note({ sent, received }: Counted, atMs: number): void {
+  recordCounts({ sent, received }: Counted, atMs: number): void {
     this.#samples.push({ sent, received, atMs })
     if (this.#samples.length > maxSamples) this.#samples.shift()
   }

@@ -18,12 +18,12 @@ export interface FilterSyncDependencies {
   readonly own: PeerNumber
   readonly shards: number
   /** Starts or stops counting the filters of clients. */
-  count(areWanted: boolean): void
+  setCounting(areWanted: boolean): void
   /** Sends to all other shards. */
   sendToPeers(notice: FilterNotice): void
   /** Passes filters to the transparent bridges of this shard. */
   updateBridges(filters: ClientFilters): void
-  guard(work: () => void): void
+  runGuarded(work: () => void): void
 }
 
 interface ReportedFilters {
@@ -51,18 +51,18 @@ export class FilterSync {
     if (isWanted !== (this.#timer !== undefined)) this.#setChecking(isWanted)
     if (!isNew) return
     this.#dependencies.sendToPeers({ what: 'request' })
-    if (this.#isReported) this.#take(this.#dependencies.own, this.#everything())
+    if (this.#isReported) this.#applyReport(this.#dependencies.own, this.#createFullReport())
   }
 
   /** Returns all known filters, for a new bridge. */
   get clientSubscriptions(): ClientFilters {
     const filters = new Set([...this.#reported.values()].flatMap((reported) => [...reported.filters.keys()]))
-    return this.#clientSubscriptions([...filters].map((filter) => [filter, this.#qosOf(filter)]))
+    return this.#createClientFilters([...filters].map((filter) => [filter, this.#findHighestQoS(filter)]))
   }
 
   receive(from: PeerNumber, notice: FilterNotice): void {
-    if (notice.what === 'report') this.#take(from, notice)
-    else if (this.#isReported) this.#dependencies.sendToPeers(this.#everything())
+    if (notice.what === 'report') this.#applyReport(from, notice)
+    else if (this.#isReported) this.#dependencies.sendToPeers(this.#createFullReport())
   }
 
   stop(): void {
@@ -73,9 +73,12 @@ export class FilterSync {
   #setChecking(isOn: boolean): void {
     this.stop()
     this.#isReported = false
-    this.#dependencies.count(isOn)
+    this.#dependencies.setCounting(isOn)
     if (isOn)
-      this.#timer = setInterval(() => this.#dependencies.guard(() => this.#checkForChanges()), checkIntervalMs).unref()
+      this.#timer = setInterval(
+        () => this.#dependencies.runGuarded(() => this.#checkForChanges()),
+        checkIntervalMs,
+      ).unref()
   }
 
   #checkForChanges(): void {
@@ -86,15 +89,15 @@ export class FilterSync {
     const notice: FilterNotice = { what: 'report', isAll: !this.#isReported, changes, unreported: filters.unreported }
     this.#isReported = true
     this.#dependencies.sendToPeers(notice)
-    this.#take(this.#dependencies.own, notice)
+    this.#applyReport(this.#dependencies.own, notice)
   }
 
-  #everything(): Extract<FilterNotice, { what: 'report' }> {
+  #createFullReport(): Extract<FilterNotice, { what: 'report' }> {
     const { clientFilters: filters } = this.#dependencies.core
     return { what: 'report', isAll: true, changes: filters?.all ?? [], unreported: filters?.unreported ?? 0 }
   }
 
-  #take(from: PeerNumber, { isAll, changes, unreported }: Extract<FilterNotice, { what: 'report' }>): void {
+  #applyReport(from: PeerNumber, { isAll, changes, unreported }: Extract<FilterNotice, { what: 'report' }>): void {
     if (!this.#hasBridges) return
     const before = this.#reported.get(from)
     const reported: ReportedFilters = isAll || before === undefined ? { filters: new Map(), unreported } : before
@@ -109,16 +112,16 @@ export class FilterSync {
     const touched = new Set(changes.map(([filter]) => filter))
     if (isAll) for (const filter of before?.filters.keys() ?? []) touched.add(filter)
     this.#dependencies.updateBridges(
-      this.#clientSubscriptions([...touched].map((filter) => [filter, this.#qosOf(filter)])),
+      this.#createClientFilters([...touched].map((filter) => [filter, this.#findHighestQoS(filter)])),
     )
   }
 
-  #clientSubscriptions(changes: readonly FilterChange[]): ClientFilters {
+  #createClientFilters(changes: readonly FilterChange[]): ClientFilters {
     const unreported = [...this.#reported.values()].reduce((sum, reported) => sum + reported.unreported, 0)
     return { changes, isComplete: this.#reported.size === this.#dependencies.shards, unreported }
   }
 
-  #qosOf(filter: TopicFilter): QoS | undefined {
+  #findHighestQoS(filter: TopicFilter): QoS | undefined {
     let highest: QoS | undefined
     for (const { filters } of this.#reported.values()) {
       const qos = filters.get(filter)

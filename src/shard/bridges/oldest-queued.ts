@@ -21,7 +21,7 @@ export class OldestQueued {
   }
 
   /** Returns the time of the message with this sequence number. Undefined while it is being read: a later call returns it. */
-  from(sequence: number): number | undefined {
+  findTimeMs(sequence: number): number | undefined {
     if (this.#known?.from === sequence) return this.#known.atMs
     if (!this.#isReading) this.#readFrom(sequence)
     return undefined

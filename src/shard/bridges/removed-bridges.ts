@@ -9,12 +9,12 @@ import {
   type BrokerView,
   type WalkPosition,
 } from '../../core/index.ts'
-import { sliceWantedOf } from '../runtime/result-slices.ts'
+import { createSliceWanted } from '../runtime/result-slices.ts'
 
 /** Returns the names of bridges that have a session on this shard. Searches in slices, between turns. */
-export async function bridgesWithSession(view: BrokerView): Promise<readonly string[]> {
+export async function listBridgesWithSession(view: BrokerView): Promise<readonly string[]> {
   const prefix = bridgeClientId('')
-  const clientIds = await sessionsWithPrefix(view, prefix)
+  const clientIds = await listClientIdsWithPrefix(view, prefix)
   return clientIds
     .filter((id) => actionOfClientId(id) === undefined)
     .map((id) => id.slice(prefix.length))
@@ -22,10 +22,10 @@ export async function bridgesWithSession(view: BrokerView): Promise<readonly str
 }
 
 /** Returns the client IDs of this shard with this prefix. Searches in slices, between turns. */
-export async function sessionsWithPrefix(view: BrokerView, prefix: string): Promise<readonly string[]> {
+export async function listClientIdsWithPrefix(view: BrokerView, prefix: string): Promise<readonly string[]> {
   const clientIds: string[] = []
   for (let from: WalkPosition | undefined = { place: 0, offset: 0 }; from !== undefined;) {
-    const slice = view.listClients({ clientIdPart: prefix }, sliceWantedOf({ from, skip: 0, maxRows: Infinity }))
+    const slice = view.listClients({ clientIdPart: prefix }, createSliceWanted({ from, skip: 0, maxRows: Infinity }))
     for (const { clientId } of slice.rows) {
       if (clientId.startsWith(prefix)) clientIds.push(clientId)
     }
@@ -36,7 +36,7 @@ export async function sessionsWithPrefix(view: BrokerView, prefix: string): Prom
 }
 
 /** Returns settings for a removed bridge, which only ends its session. */
-export function removedBridge(name: string): BridgeSettings {
+export function createRemovedBridgeSettings(name: string): BridgeSettings {
   return {
     name,
     isEnabled: false,

@@ -30,9 +30,9 @@ export class DatagramLinks {
 
   /** Sends a datagram to another shard. Returns false if it is dropped. */
   send(shard: number, listener: number, bytes: Buffer, peer: PeerAddress): boolean {
-    const outgoing = this.#outgoingTo(shard, listener)
+    const outgoing = this.#ensureOutgoing(shard, listener)
     if (outgoing === undefined || outgoing.waitingBytes > maxWaitingBytes) return false
-    const framed = frame(bytes, peer)
+    const framed = encodeDatagram(bytes, peer)
     outgoing.waitingBytes += framed.length
     outgoing.stream.write(framed, () => (outgoing.waitingBytes -= framed.length))
     return true
@@ -43,7 +43,7 @@ export class DatagramLinks {
     for (const [key, { stream }] of this.#outgoing) if (key.startsWith(`${listener}/`)) stream.destroy()
   }
 
-  #outgoingTo(shard: number, listener: number): Outgoing | undefined {
+  #ensureOutgoing(shard: number, listener: number): Outgoing | undefined {
     const key = `${listener}/${shard}`
     const known = this.#outgoing.get(key)
     if (known !== undefined) return known
@@ -56,7 +56,7 @@ export class DatagramLinks {
   }
 }
 
-function frame(bytes: Buffer, { address, port }: PeerAddress): Buffer {
+function encodeDatagram(bytes: Buffer, { address, port }: PeerAddress): Buffer {
   const addressBytes = Buffer.from(address)
   const framed = Buffer.allocUnsafe(headBytes + addressBytes.length + bytes.length)
   framed.writeUInt32BE(framed.length - lengthBytes, 0)

@@ -16,7 +16,7 @@ import type { ByteStream, ConnectionLimit } from '../../transports/index.ts'
 
 const limits = receiveLimits()
 
-export function gatewayLinkOptions(topics: TopicTable, later: LinkOptions['later']): LinkOptions {
+export function createGatewayLinkOptions(topics: TopicTable, later: LinkOptions['later']): LinkOptions {
   return { decoder: { role: 'client', version: 5, topics, ...limits }, later, ownsChunks: false, spareDecoders: [] }
 }
 
@@ -65,7 +65,7 @@ export class GatewayConnection implements MqttConnection, LinkCallbacks {
     this.#link.resumeReading()
   }
 
-  noteClientChanged(): void {
+  reportClientChange(): void {
     this.#brokerEnd.onGatewayClientChange?.()
   }
 

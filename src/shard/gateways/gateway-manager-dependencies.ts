@@ -25,7 +25,7 @@ export interface GatewayManagerDependencies {
   /** Stores values of gateways, all or none of them. */
   storeValues(values: readonly StoredValue[]): void
   /** Calls `done` when all stored values are durable. Not called if the disk fails. */
-  whenDurable(done: () => void): void
+  runWhenDurable(done: () => void): void
   readStoredValues(prefix: string): AsyncIterable<{ readonly name: string; readonly value: string }>
   /** Whether a ban of this address, or of a range that contains it, is in force. */
   isBanned(address: string): boolean

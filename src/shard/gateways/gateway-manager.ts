@@ -10,7 +10,7 @@ import type { ByteStream } from '../../transports/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayReport, GatewayType } from '../messages/gateway-plan.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import { DatagramLinks, receiveDatagrams } from './datagram-links.ts'
-import { gatewayLinkOptions } from './gateway-connection.ts'
+import { createGatewayLinkOptions } from './gateway-connection.ts'
 import type { GatewayManagerDependencies } from './gateway-manager-dependencies.ts'
 import { type GatewayServices, RunningGateway } from './running-gateway.ts'
 
@@ -25,23 +25,23 @@ export class GatewayManager {
 
   constructor(dependencies: GatewayManagerDependencies) {
     this.#dependencies = dependencies
-    const guarded = (work: () => void): void => this.#guarded(work)
+    const guarded = (work: () => void): void => this.#runGuarded(work)
     this.#services = {
       dependencies,
       links: new DatagramLinks((...parameters) => dependencies.openRelay(...parameters)),
-      linkOptions: gatewayLinkOptions(new TopicTable(maxCachedTopics), (work) => process.nextTick(guarded, work)),
+      linkOptions: createGatewayLinkOptions(new TopicTable(maxCachedTopics), (work) => process.nextTick(guarded, work)),
       guarded,
     }
   }
 
   /** Returns the listener of clients on other shards. */
-  listenerOf(number: number): ShardListener | undefined {
+  findListener(number: number): ShardListener | undefined {
     return this.#plan.find(({ listener, datagramNumber }) => listener.number === number || datagramNumber === number)
       ?.listener
   }
 
   /** Returns true if the stream carries datagrams of another shard. */
-  takeDatagrams(stream: ByteStream, number: number): boolean {
+  acceptDatagrams(stream: ByteStream, number: number): boolean {
     const assignment = this.#plan.find(({ datagramNumber }) => datagramNumber === number)
     if (assignment === undefined) return false
     receiveDatagrams(stream, (bytes, peer) =>
@@ -65,7 +65,7 @@ export class GatewayManager {
     await Promise.all([...this.#running.values()].map((gateway) => gateway.reload()))
   }
 
-  reports(): readonly GatewayReport[] {
+  listReports(): readonly GatewayReport[] {
     return [...this.#running.values()].map((gateway) => gateway.report())
   }
 
@@ -98,7 +98,7 @@ export class GatewayManager {
     await gateway.close()
   }
 
-  #guarded(work: () => void): void {
+  #runGuarded(work: () => void): void {
     try {
       work()
     } catch (error) {

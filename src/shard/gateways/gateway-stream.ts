@@ -64,10 +64,10 @@ class GatheredStream implements GatewayStream {
     this.#waiting = []
     this.#waitingBytes = 0
     this.#writingBytes = bytes.length
-    this.#stream.write(bytes, () => this.#noteWritten())
+    this.#stream.write(bytes, () => this.#handleWritten())
   }
 
-  #noteWritten(): void {
+  #handleWritten(): void {
     this.#writingBytes = 0
     if (this.isClosed) return
     if (this.#waiting.length > 0) this.#flush()

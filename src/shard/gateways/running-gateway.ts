@@ -24,7 +24,7 @@ import { dropCheckMs, DropLog } from './drop-log.ts'
 import { GatewayConnection } from './gateway-connection.ts'
 import type { GatewayManagerDependencies } from './gateway-manager-dependencies.ts'
 import { GatewaySockets } from './gateway-sockets.ts'
-import { prefixOf, readValues } from './stored-names.ts'
+import { toNamePrefix, readValues } from './stored-names.ts'
 
 /** What all gateways of a shard share. */
 export interface GatewayServices {
@@ -114,11 +114,11 @@ export class RunningGateway {
         if (!links.send(shard, assignment.datagramNumber, bytes, peer)) counters.dropped['queue-full']++
       },
       openMqtt: (peer, callbacks, client) => this.#openMqtt(peer, callbacks, client),
-      wakeAt: (timeMs) => this.#timer.setFor(timeMs, () => dependencies.nowMs()),
+      wakeAt: (timeMs) => this.#timer.schedule(timeMs, () => dependencies.nowMs()),
       isBanned: (address) => dependencies.isBanned(address),
       addresses: new AddressLimits(assignment.addresses, dependencies.own),
-      storeValue: (name, value) => dependencies.storeValues([{ name: `${prefixOf(assignment)}${name}`, value }]),
-      whenDurable: (done) => dependencies.whenDurable(() => guarded(done)),
+      storeValue: (name, value) => dependencies.storeValues([{ name: `${toNamePrefix(assignment)}${name}`, value }]),
+      runWhenDurable: (done) => dependencies.runWhenDurable(() => guarded(done)),
       counters,
     }
   }

@@ -4,23 +4,23 @@ import type { Store } from '../../storage/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
 import type { GatewayManagerDependencies } from './gateway-manager-dependencies.ts'
 
-type StoredFacts = Pick<GatewayManagerDependencies, 'storeValues' | 'whenDurable' | 'readStoredValues'>
+type StoredFacts = Pick<GatewayManagerDependencies, 'storeValues' | 'runWhenDurable' | 'readStoredValues'>
 
-export function storedFacts(shard: () => { readonly commands: PendingCommands }, store: Store): StoredFacts {
+export function createStoredFacts(shard: () => { readonly commands: PendingCommands }, store: Store): StoredFacts {
   return {
     // If the disk fails, the value is written when the disk works again.
     storeValues: (facts) => void shard().commands.run({ name: 'keep-facts', facts }),
-    whenDurable: (done) =>
+    runWhenDurable: (done) =>
       void shard()
         .commands.run({ name: 'keep-facts', facts: [] })
         .then((result) => {
           if (result.done) done()
         }),
-    readStoredValues: (prefix) => factsOf(store, prefix),
+    readStoredValues: (prefix) => readFacts(store, prefix),
   }
 }
 
-async function* factsOf(
+async function* readFacts(
   store: Store,
   prefix: string,
 ): AsyncGenerator<{ readonly name: string; readonly value: string }> {

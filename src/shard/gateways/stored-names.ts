@@ -30,11 +30,11 @@ export interface StoredValues {
 }
 
 /** Part of the names of stored values. The prefix of one listener is never a prefix of another's. */
-export function prefixOf({ type, listener: { kind, name } }: Named): string {
+export function toNamePrefix({ type, listener: { kind, name } }: Named): string {
   return `gateway-2/${type}/${kind}/${name}/`
 }
 
-function earlierPrefixOf({ type, listener: { name } }: Named): string {
+function toEarlierNamePrefix({ type, listener: { name } }: Named): string {
   return `gateway/${type}/${name}/`
 }
 
@@ -51,18 +51,18 @@ export async function readValues(
     readonly read: (prefix: string) => AsyncIterable<{ readonly name: string; readonly value: string }>
   },
 ): Promise<StoredValues> {
-  const prefix = prefixOf(assignment)
-  const own = await valuesBelow(prefix, read, place)
-  const earlierPrefix = earlierPrefixOf(assignment)
-  const earlier = await valuesBelow(earlierPrefix, read, place)
-  const kinds = kindsOf(earlier)
+  const prefix = toNamePrefix(assignment)
+  const own = await readValuesBelow(prefix, read, place)
+  const earlierPrefix = toEarlierNamePrefix(assignment)
+  const earlier = await readValuesBelow(earlierPrefix, read, place)
+  const kinds = findListenerKinds(earlier)
   const { type, listener } = assignment
   const isOnlyOne = !plan.some(
     (one) => one.type === type && one.listener.name === listener.name && one.listener.kind !== listener.kind,
   )
   const moves: StoredValue[] = []
   for (const [name, value] of earlier) {
-    const kind = kinds.get(ownerPart(name))
+    const kind = kinds.get(toOwnerPart(name))
     // Topic IDs of a client that does not sleep have no kind. A device over DTLS registers its topics again.
     const isOwn = kind === undefined ? isOnlyOne || listener.kind === 'udp' : kind === listener.kind
     if (!isOwn) continue
@@ -74,7 +74,7 @@ export async function readValues(
   return { own, moves }
 }
 
-async function valuesBelow(
+async function readValuesBelow(
   prefix: string,
   read: (prefix: string) => AsyncIterable<{ readonly name: string; readonly value: string }>,
   place: ShardPlace,
@@ -83,18 +83,18 @@ async function valuesBelow(
   for await (const { name, value } of read(prefix)) {
     const own = name.slice(prefix.length)
     // A part of the name determines the owner shard: see `shard-place.ts`.
-    if (ownerOfName(ownerPart(own), place) === place.own) found.set(own, value)
+    if (ownerOfName(toOwnerPart(own), place) === place.own) found.set(own, value)
   }
   return found
 }
 
-function ownerPart(name: string): string {
+function toOwnerPart(name: string): string {
   const [owner = ''] = name.split(separator, 1)
   return owner
 }
 
 /** Returns the kind of listener of each device whose address is stored. */
-function kindsOf(values: ReadonlyMap<string, string>): ReadonlyMap<string, 'udp' | 'dtls'> {
+function findListenerKinds(values: ReadonlyMap<string, string>): ReadonlyMap<string, 'udp' | 'dtls'> {
   const kinds = new Map<string, 'udp' | 'dtls'>()
   for (const [name, value] of values) {
     const [owner = '', mark] = name.split(separator)

@@ -29,9 +29,9 @@ interface Reader {
   /** Handles received bytes. */
   handleChunk(output: ClientOutput, chunk: Buffer): void
   /** The number of bytes in the buffer of the stream has changed, see `ByteStream`. */
-  noteGathered(output: ClientOutput): void
+  handleBuffered(output: ClientOutput): void
   /** A write is complete; bytes that were appended meanwhile were passed to the stream. */
-  noteSent(output: ClientOutput): void
+  handleSent(output: ClientOutput): void
 }
 
 /** What a `PacketWriter` does for a connection. */
@@ -40,18 +40,18 @@ interface Writer {
   /** Number of the list of sends that is being encoded. */
   readonly encodeRound: number
   /** The buffer must be flushed at the end of the turn. */
-  noteDirty(output: ClientOutput): void
+  scheduleFlush(output: ClientOutput): void
   /** A number of bytes was passed to the stream. */
-  noteWritten(bytes: number): void
+  countSentBytes(bytes: number): void
 }
 
 export interface ClientOutputDependencies {
   readonly reader: Reader
   readonly writer: Writer
   /** Called when the client has ended its direction, and everything that it sent was passed to the reader. */
-  noteInputEnded(output: ClientOutput): void
+  handleInputEnded(output: ClientOutput): void
   /** Called when the stream has ended. */
-  noteClosed(output: ClientOutput, error: Error | undefined): void
+  handleClosed(output: ClientOutput, error: Error | undefined): void
 }
 
 export class ClientOutput implements StreamReceiver {
@@ -84,7 +84,7 @@ export class ClientOutput implements StreamReceiver {
   #aheadAt: number
   #aheadEnd: number
   #aheadRound: number
-  readonly #done: () => void
+  readonly #onWritten: () => void
 
   constructor(dependencies: ClientOutputDependencies, stream: ByteStream, decoder: PacketDecoder) {
     this.stream = stream
@@ -110,11 +110,11 @@ export class ClientOutput implements StreamReceiver {
     this.#aheadEnd = 0
     this.#aheadRound = 0
     // A bound function needs less memory than a closure.
-    this.#done = this.#handleWritten.bind(this)
+    this.#onWritten = this.#handleWritten.bind(this)
     receiveFrom(stream, this)
     // Streams that take an object are within this process. They have no direction that ends alone.
     if (stream.setReceiver === undefined) stream.peerEndReceiver = this
-    if (stream.onBuffered !== undefined) stream.onBuffered = () => dependencies.reader.noteGathered(this)
+    if (stream.onBuffered !== undefined) stream.onBuffered = () => dependencies.reader.handleBuffered(this)
   }
 
   /** Number of appended bytes that the stream has not confirmed. The capacity of the buffers does not count. */
@@ -145,7 +145,7 @@ export class ClientOutput implements StreamReceiver {
   /** Reserves bytes at `at` of the returned buffer. Fill it, then call `advance`. */
   reserve(bytes: number): Buffer {
     this.#aheadChunk = undefined
-    return this.#bufferWithSpace(bytes)
+    return this.#ensureSpace(bytes)
   }
 
   get at(): number {
@@ -181,7 +181,7 @@ export class ClientOutput implements StreamReceiver {
    */
   appendReference(chunk: Buffer, start: number, end: number): void {
     const payload = chunk.subarray(start, end)
-    this.#writer.buffers.hold(payload)
+    this.#writer.buffers.countInUse(payload)
     this.#markDirty()
     const segments = (this.#segments ??= [])
     this.#moveBufferTo(segments)
@@ -198,14 +198,14 @@ export class ClientOutput implements StreamReceiver {
     this.#segmentBytes += usedBytes
     if (usedBytes > smallBytes) return void segments.push({ buffer, usedBytes })
     const copy = Buffer.from(buffer.subarray(0, usedBytes))
-    buffers.giveBack(buffer)
-    buffers.hold(copy)
+    buffers.returnBuffer(buffer)
+    buffers.countInUse(copy)
     segments.push({ buffer: copy, usedBytes })
   }
 
   /** The buffer being filled; valid until the next `reserve` or `appendRange`. */
   get buffer(): Buffer {
-    return this.#buffer ?? this.#bufferWithSpace(0)
+    return this.#buffer ?? this.#ensureSpace(0)
   }
 
   /** Passes the appended bytes to the stream, unless a write is in progress: then `done` does it. */
@@ -220,8 +220,8 @@ export class ClientOutput implements StreamReceiver {
     const bytes = buffer.subarray(0, this.#used)
     this.#forgetBuffer()
     this.#writing = buffer
-    this.#noteWritten(bytes.length)
-    this.stream.write(bytes, this.#done)
+    this.#countSentBytes(bytes.length)
+    this.stream.write(bytes, this.#onWritten)
   }
 
   #writeSegment(segments: Segment[]): void {
@@ -229,8 +229,8 @@ export class ClientOutput implements StreamReceiver {
     if (segments.length === 0) this.#segments = undefined
     this.#segmentBytes -= usedBytes
     this.#writing = buffer
-    this.#noteWritten(usedBytes)
-    this.stream.write(buffer.subarray(0, usedBytes), this.#done)
+    this.#countSentBytes(usedBytes)
+    this.stream.write(buffer.subarray(0, usedBytes), this.#onWritten)
   }
 
   /**
@@ -242,9 +242,9 @@ export class ClientOutput implements StreamReceiver {
     const segments = this.#takeSegments()
     if (segments.length > 0) {
       const bytes = Buffer.concat(segments.map(({ buffer, usedBytes }) => buffer.subarray(0, usedBytes)))
-      for (const { buffer } of segments) buffers.giveBack(buffer)
-      buffers.hold(bytes)
-      this.#noteWritten(bytes.length)
+      for (const { buffer } of segments) buffers.returnBuffer(buffer)
+      buffers.countInUse(bytes)
+      this.#countSentBytes(bytes.length)
       this.stream.write(bytes, () => buffers.release(bytes))
     }
     this.stream.end()
@@ -260,13 +260,13 @@ export class ClientOutput implements StreamReceiver {
     return segments
   }
 
-  #noteWritten(bytes: number): void {
+  #countSentBytes(bytes: number): void {
     if (this.connection !== undefined) this.connection.sentBytes += bytes
-    this.#writer.noteWritten(bytes)
+    this.#writer.countSentBytes(bytes)
   }
 
   #copyAhead(chunk: Buffer, start: number, bytes: number): void {
-    const buffer = this.#bufferWithSpace(bytes)
+    const buffer = this.#ensureSpace(bytes)
     const ahead = Math.max(bytes, Math.min(copyAheadBytes, chunk.length - start, buffer.length - this.#used))
     chunk.copy(buffer, this.#used, start, start + ahead)
     this.#aheadChunk = chunk
@@ -274,7 +274,7 @@ export class ClientOutput implements StreamReceiver {
     this.#aheadRound = this.#writer.encodeRound
   }
 
-  #bufferWithSpace(bytes: number): Buffer {
+  #ensureSpace(bytes: number): Buffer {
     this.#markDirty()
     const buffer = this.#buffer
     if (buffer === undefined) return (this.#buffer = this.#writer.buffers.take(bytes))
@@ -286,7 +286,7 @@ export class ClientOutput implements StreamReceiver {
   #markDirty(): void {
     if (this.#isDirty) return
     this.#isDirty = true
-    this.#writer.noteDirty(this)
+    this.#writer.scheduleFlush(this)
   }
 
   /** Writes the full buffer, because no write is in progress, and takes another buffer. */
@@ -300,7 +300,7 @@ export class ClientOutput implements StreamReceiver {
     const { buffers } = this.#writer
     const larger = buffers.take(Math.max(buffer.length * 2, this.#used + bytes))
     buffer.copy(larger, 0, 0, this.#used)
-    buffers.giveBack(buffer)
+    buffers.returnBuffer(buffer)
     this.#aheadChunk = undefined
     return (this.#buffer = larger)
   }
@@ -313,12 +313,12 @@ export class ClientOutput implements StreamReceiver {
 
   #handleWritten(): void {
     const { buffers } = this.#writer
-    if (this.#writing !== undefined) buffers.giveBack(this.#writing)
+    if (this.#writing !== undefined) buffers.returnBuffer(this.#writing)
     this.#writing = undefined
     this.unreadResponseBytes = 0
     if (this.isClosed) return
     if (this.#used > 0 || this.#segments !== undefined) this.flush()
-    this.#dependencies.reader.noteSent(this)
+    this.#dependencies.reader.handleSent(this)
   }
 
   /** Called by the stream for received bytes. */
@@ -328,15 +328,15 @@ export class ClientOutput implements StreamReceiver {
 
   /** Called by the stream when the client has ended its direction. */
   handlePeerEnd(): void {
-    this.#dependencies.noteInputEnded(this)
+    this.#dependencies.handleInputEnded(this)
   }
 
   /** Called by the stream when it has ended. */
   handleEnd(error: Error | undefined): void {
     const { buffers } = this.#writer
-    for (const { buffer } of this.#takeSegments()) buffers.giveBack(buffer)
+    for (const { buffer } of this.#takeSegments()) buffers.returnBuffer(buffer)
     // Set before the call below, so that the call appends nothing.
     this.isClosed = true
-    this.#dependencies.noteClosed(this, error)
+    this.#dependencies.handleClosed(this, error)
   }
 }

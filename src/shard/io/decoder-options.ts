@@ -3,7 +3,7 @@
 import type { CoreSettings, ListenerTraits, MemoryLevel } from '../../core/index.ts'
 import { PacketDecoder, type PacketDecoderOptions, type TopicTable } from '../../protocol/index.ts'
 
-export function decoderOptions(
+export function createDecoderOptions(
   { maxPacketBytes, maxTopicLevels, maxTopicBytes }: CoreSettings,
   maxPropertyBytes: number,
   topics: TopicTable,
@@ -25,7 +25,7 @@ const largestPacketBytes = 268_435_460
  * them when it received them. A prefix and loop markers may have made a message longer. If it were refused for that, it would be sent again without
  * end.
  */
-export function decoderFor(
+export function createDecoder(
   options: PacketDecoderOptions,
   { isInternal }: ListenerTraits,
   level: MemoryLevel,

@@ -3,7 +3,7 @@
 
 import {
   headBits,
-  remainingSeconds,
+  computeRemainingSeconds,
   sendKinds,
   type Connection,
   type Message,
@@ -35,7 +35,7 @@ const ackTypes: Readonly<Record<number, AckType>> = {
 /** Encodes all sends, in their order. Sends to closed connections are skipped. */
 export function encodeSends(sends: SendList, nowMs: number): void {
   for (let index = 0; index < sends.length; index++) {
-    const connection = sends.connectionAt(index)
+    const connection = sends.getConnection(index)
     const output = connection.output as ClientOutput
     if (output.isClosed) continue
     connection.sentPackets++
@@ -118,7 +118,7 @@ function encodeFields(
     dup: headBits.dup(head),
     packetId: headBits.packetId(head),
     properties: message.properties,
-    messageExpiryIntervalSeconds: remainingSeconds(message, nowMs),
+    messageExpiryIntervalSeconds: computeRemainingSeconds(message, nowMs),
     subscriptionIdentifiers: extra === undefined ? undefined : extra.subscriptionIdentifiers,
     chunk: message.chunk,
     payloadStart: message.payloadStart,

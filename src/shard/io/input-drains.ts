@@ -5,7 +5,7 @@ import type { Connection } from '../../core/index.ts'
 import type { ClientOutput } from './client-output.ts'
 
 export interface InputDrainsCallbacks {
-  noteDrained(connection: Connection): void
+  onDrained(connection: Connection): void
 }
 
 export class InputDrains {
@@ -17,13 +17,13 @@ export class InputDrains {
     this.#callbacks = callbacks
   }
 
-  /** Calls `noteDrained` later. */
+  /** Calls `onDrained` later. */
   start(connections: readonly Connection[]): void {
     for (const connection of connections) {
       const { stream } = connection.output as ClientOutput
-      const done = (): void => this.#noteReceived(connection)
-      if (stream.whenDrained === undefined) setImmediate(done)
-      else stream.whenDrained(done)
+      const onReceived = (): void => this.#handleReceived(connection)
+      if (stream.waitUntilDrained === undefined) setImmediate(onReceived)
+      else stream.waitUntilDrained(onReceived)
     }
   }
 
@@ -33,13 +33,13 @@ export class InputDrains {
     for (const connection of this.#backlogged) {
       if (isBacklogged(connection)) continue
       this.#backlogged.delete(connection)
-      this.#callbacks.noteDrained(connection)
+      this.#callbacks.onDrained(connection)
     }
   }
 
-  #noteReceived(connection: Connection): void {
+  #handleReceived(connection: Connection): void {
     if (isBacklogged(connection)) this.#backlogged.add(connection)
-    else this.#callbacks.noteDrained(connection)
+    else this.#callbacks.onDrained(connection)
   }
 }
 

@@ -9,7 +9,7 @@ import { type Packet, ProtocolError } from '../../protocol/index.ts'
 import { counterCells, type Counters } from '../../telemetry/index.ts'
 import type { Tracer } from '../observe/tracer.ts'
 import type { Turn } from '../runtime/turn.ts'
-import { isClockDue, maxUnencodedSends, unsentReportBytes } from '../runtime/turn-limits.ts'
+import { isClockDue, maxUnencodedSends, computeUnsentReportBytes } from '../runtime/turn-limits.ts'
 import type { ClientOutput } from './client-output.ts'
 import { PartialPackets } from './partial-packets.ts'
 import { ReadScheduler } from './read-scheduler.ts'
@@ -23,7 +23,7 @@ export interface PacketReaderDependencies {
   /** Of all connections together, in bytes. */
   readonly maxUnfinishedBytesTotal: number
   /** Maximum unsent bytes of a connection. */
-  maxUnsentBytes(): number
+  readMaxUnsentBytes(): number
   /** Carries out the outputs of the core since the last call. */
   carryOut(): void
 }
@@ -42,7 +42,7 @@ export class PacketReader {
     this.#scheduler = new ReadScheduler({
       read: (output) => this.read(output),
       planTurnEnd: dependencies.turn.planEnd,
-      maxUnsentBytes: () => dependencies.maxUnsentBytes(),
+      readMaxUnsentBytes: () => dependencies.readMaxUnsentBytes(),
     })
   }
 
@@ -56,19 +56,19 @@ export class PacketReader {
     counters.cells[counterCells.bytesReceived] += chunk.length
     output.push(chunk)
     if (output.isBacklogged) return
-    this.#scheduler.noteInput(output, chunk.length, turn.number)
+    this.#scheduler.countInput(output, chunk.length, turn.number)
     this.read(output)
     this.#scheduler.postponeIfOverLimit(output)
   }
 
   /** Handles the first packet of a connection, which was read to choose the shard, and then the rest. Undefined: the decoder rejected it. */
-  handleFirst(output: ClientOutput, first: Packet | undefined): void {
+  handleFirstPacket(output: ClientOutput, first: Packet | undefined): void {
     const { core, counters, eventLog, turn } = this.#dependencies
     const { connection } = output
     if (connection !== undefined && first !== undefined) {
       counters.cells[counterCells.packetsReceived]++
       connection.receivedPackets++
-      eventLog.tracer?.notePacket(connection, first, turn.nowMs())
+      eventLog.tracer?.recordPacket(connection, first, turn.nowMs())
       core.handlePacket(connection, first, turn.nowMs())
     }
     this.read(output)
@@ -89,7 +89,7 @@ export class PacketReader {
         const packet = decoder.next()
         if (packet === undefined) break
         packets++
-        if (tracer !== undefined) tracer.notePacket(connection, packet, nowMs)
+        if (tracer !== undefined) tracer.recordPacket(connection, packet, nowMs)
         core.handlePacket(connection, packet, nowMs)
         if (sends.length >= maxUnencodedSends) this.#dependencies.carryOut()
         else if (!isClockDue(packets, core.costlySteps - costlySteps)) continue
@@ -106,7 +106,7 @@ export class PacketReader {
     if (packets === 0) core.handle({ kind: 'packet-part', connection, bytes: decoder.bufferedBytes }, nowMs)
     counters.cells[counterCells.packetsReceived] += packets
     connection.receivedPackets += packets
-    this.#partialPackets.noteRead(output)
+    this.#partialPackets.updateAfterRead(output)
     this.#dependencies.carryOut()
     this.#scheduler.pauseIfResponsesUnread(output)
   }
@@ -129,25 +129,25 @@ export class PacketReader {
   }
 
   /** A write is complete: reports the unsent bytes to the core, and resumes reading if it paused because of them. */
-  noteSent(output: ClientOutput): void {
+  handleSent(output: ClientOutput): void {
     const { core, turn } = this.#dependencies
     const { connection } = output
-    const reportFrom = unsentReportBytes(this.#dependencies.maxUnsentBytes())
+    const reportFrom = computeUnsentReportBytes(this.#dependencies.readMaxUnsentBytes())
     if (connection !== undefined && connection.unsentBytes >= reportFrom) {
       core.handle({ kind: 'unsent-bytes', connection, bytes: output.unsentBytes }, turn.nowMs())
       this.#dependencies.carryOut()
     }
-    if (output.isReadingPaused) this.#scheduler.start(output)
+    if (output.isReadingPaused) this.#scheduler.resume(output)
   }
 
   /** More bytes of an incomplete packet have arrived in the buffer of the stream. */
-  noteGathered(output: ClientOutput): void {
-    this.#partialPackets.note(output)
+  handleBuffered(output: ClientOutput): void {
+    this.#partialPackets.update(output)
   }
 
   /** More bytes of the first packet have arrived, before the connection has a shard. */
-  noteFirstBytes(output: ClientOutput): void {
-    this.#partialPackets.noteRead(output)
+  handleFirstBytes(output: ClientOutput): void {
+    this.#partialPackets.updateAfterRead(output)
   }
 
   forget(output: ClientOutput): void {

@@ -39,7 +39,7 @@ export class PacketWriter {
     const { counters, eventLog, turn } = this.#dependencies
     this.encodeRound++
     counters.cells[counterCells.packetsSent] += sends.length
-    eventLog.tracer?.noteSends(sends, turn.nowMs())
+    eventLog.tracer?.recordSends(sends, turn.nowMs())
     encodeSends(sends, turn.nowMs())
   }
 
@@ -47,7 +47,7 @@ export class PacketWriter {
   close(output: ClientOutput): void {
     if (output.isClosed) return
     output.endsAfterFlush = true
-    this.noteDirty(output)
+    this.scheduleFlush(output)
   }
 
   /** The same after the commit of a batch, because the last packets wait for it. */
@@ -55,18 +55,18 @@ export class PacketWriter {
     if (!output.isClosed) this.#deferredCloses.add(output, batch)
   }
 
-  noteCommitted(batch: number): void {
+  handleCommitted(batch: number): void {
     for (const output of this.#deferredCloses.take(batch)) this.close(output)
   }
 
   /** The connection has bytes to write at the end of the turn. */
-  noteDirty(output: ClientOutput): void {
+  scheduleFlush(output: ClientOutput): void {
     this.#flushQueue.add(output)
     this.#dependencies.turn.planEnd()
   }
 
   /** Bytes were passed to the stream. */
-  noteWritten(bytes: number): void {
+  countSentBytes(bytes: number): void {
     this.#dependencies.counters.cells[counterCells.bytesSent] += bytes
   }
 

@@ -44,12 +44,12 @@ export class PartialPackets {
   }
 
   /** Called when the decoder has read the available bytes. Costs nothing if they end with a complete packet. */
-  noteRead(output: ClientOutput): void {
-    if (output.decoder.partialBytes >= minCountedBytes || this.#byProgress.size > 0) this.note(output)
+  updateAfterRead(output: ClientOutput): void {
+    if (output.decoder.partialBytes >= minCountedBytes || this.#byProgress.size > 0) this.update(output)
   }
 
   /** Called when more bytes of an incomplete packet have arrived, or its end. */
-  note(output: ClientOutput): void {
+  update(output: ClientOutput): void {
     const partialBytes = output.partialBytes
     const partial = this.#byProgress.get(output)
     if (partialBytes < minCountedBytes) return this.#remove(output, partial)

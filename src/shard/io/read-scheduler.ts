@@ -9,7 +9,7 @@ export interface ReadSchedulerCallbacks {
   read(output: ClientOutput): void
   planTurnEnd(): void
   /** Maximum unread bytes of acknowledgements per connection. */
-  maxUnsentBytes(): number
+  readMaxUnsentBytes(): number
 }
 
 /** Maximum input of one connection that a turn handles; the rest waits for the next turn. The operating system delivers up to 2 MiB at once. */
@@ -25,7 +25,7 @@ export class ReadScheduler {
   }
 
   /** Counts received bytes against the limit of this turn. */
-  noteInput(output: ClientOutput, bytes: number, turn: number): void {
+  countInput(output: ClientOutput, bytes: number, turn: number): void {
     if (output.inputTurn !== turn) {
       output.inputTurn = turn
       output.inputBytes = 0
@@ -62,7 +62,7 @@ export class ReadScheduler {
   }
 
   /** Resumes reading, unless there is another reason to pause. */
-  start(output: ClientOutput): void {
+  resume(output: ClientOutput): void {
     if (!output.isReadingPaused || output.isBacklogged || output.connection?.isPaused === true) return
     if (this.#hasUnreadResponses(output)) return
     output.isReadingPaused = false
@@ -79,13 +79,13 @@ export class ReadScheduler {
       const output = backlog[index++]
       output.isBacklogged = false
       if (!output.isClosed) this.#callbacks.read(output)
-      this.start(output)
+      this.resume(output)
     } while (index < backlog.length && !isOverdue())
     if (index < backlog.length) this.#backlog = [...backlog.slice(index), ...this.#backlog]
   }
 
   #hasUnreadResponses(output: ClientOutput): boolean {
-    return output.unreadResponseBytes > this.#callbacks.maxUnsentBytes()
+    return output.unreadResponseBytes > this.#callbacks.readMaxUnsentBytes()
   }
 
   #pause(output: ClientOutput): void {

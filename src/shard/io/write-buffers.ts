@@ -41,8 +41,8 @@ export class WriteBuffers {
     this.#free.length = 0
   }
 
-  /** Counts a buffer that was not taken here as in use, until `release` or `giveBack`. */
-  hold(buffer: Buffer): void {
+  /** Counts a buffer that was not taken here as in use, until `release` or `returnBuffer`. */
+  countInUse(buffer: Buffer): void {
     this.takenBytes += buffer.length
   }
 
@@ -51,7 +51,7 @@ export class WriteBuffers {
   }
 
   /** Ends the use of a buffer. A buffer of the pooled size is reused. */
-  giveBack(buffer: Buffer): void {
+  returnBuffer(buffer: Buffer): void {
     this.takenBytes -= buffer.length
     if (buffer.length === pooledBytes && this.#free.length < maxPooled) this.#free.push(buffer)
   }

@@ -1,9 +1,9 @@
 // Routes new connections if a node has several shards. The kernel gives a socket to any shard. CONNECT determines
 // the shard that owns the session, and the connection is relayed to that shard.
 
-import { type Connection, namespacedName, resolveNamespace } from '../../core/index.ts'
+import { type Connection, toNamespacedName, resolveNamespace } from '../../core/index.ts'
 import { counterCells, type Counters, type Log } from '../../telemetry/index.ts'
-import { reasonCodes, returnCodeFor, type ConnectPacket, type Packet } from '../../protocol/index.ts'
+import { reasonCodes, toReturnCode, type ConnectPacket, type Packet } from '../../protocol/index.ts'
 import { FirstPacket } from './first-packet.ts'
 import { encodePacket } from '../io/encode-sends.ts'
 import type { ShardListener, ShardStart } from '../messages/messages.ts'
@@ -16,7 +16,7 @@ export interface ConnectRoutingCallbacks {
   /** Removes the connection from this shard. */
   forget(output: ClientOutput): void
   /** Called when more bytes of the first packet have arrived. */
-  noteRead(output: ClientOutput): void
+  onFirstBytes(output: ClientOutput): void
   /** Closes the stream of a removed connection after the appended bytes were sent. */
   closeAfterFlush(output: ClientOutput): void
 }
@@ -42,8 +42,9 @@ export class ConnectRouting {
   watch(output: ClientOutput, listener: ShardListener): void {
     const { stream, connection } = output
     const { shardNumber: own, shards = 1 } = this.#dependencies.start
-    const sessionOf = (connect: ConnectPacket): string | undefined => this.#sessionOf(connection, listener, connect)
-    const place = { own, shards, sessionOf }
+    const findSessionName = (connect: ConnectPacket): string | undefined =>
+      this.#findSessionName(connection, listener, connect)
+    const place = { own, shards, findSessionName }
     const passToDecoder = stream.onData
     const firstPacket = new FirstPacket(output.decoder, place, {
       openHere: (first, bytes) => {
@@ -58,13 +59,17 @@ export class ConnectRouting {
       },
     })
     stream.onData = (chunk) => {
-      firstPacket.noteChunk(chunk)
-      if (stream.onData !== passToDecoder) this.#callbacks.noteRead(output)
+      firstPacket.handleChunk(chunk)
+      if (stream.onData !== passToDecoder) this.#callbacks.onFirstBytes(output)
     }
   }
 
   /** Returns the name that the core will give the session. */
-  #sessionOf(connection: Connection | undefined, listener: ShardListener, connect: ConnectPacket): string | undefined {
+  #findSessionName(
+    connection: Connection | undefined,
+    listener: ShardListener,
+    connect: ConnectPacket,
+  ): string | undefined {
     const { namespaces } = this.#dependencies.start
     const arrival = connection?.origin
     // The client ID of a certificate replaces that of CONNECT.
@@ -73,7 +78,7 @@ export class ConnectRouting {
     const username = arrival?.username ?? connect.username
     const namespace =
       namespaces === undefined ? undefined : resolveNamespace(namespaces, { listener, arrival, username })
-    return namespacedName(namespace, clientId)
+    return toNamespacedName(namespace, clientId)
   }
 
   #relay(
@@ -89,7 +94,7 @@ export class ConnectRouting {
   #refuseUnavailable(output: ClientOutput, { kind, name }: ShardListener, connect: ConnectPacket): void {
     const { version, clientId, username } = connect
     const reason = reasonCodes.serverUnavailable
-    const reasonCode = version === 5 ? reason : returnCodeFor(reason)
+    const reasonCode = version === 5 ? reason : toReturnCode(reason)
     encodePacket(output, { version }, { type: 'connack', sessionPresent: false, reasonCode, properties: undefined })
     this.#callbacks.closeAfterFlush(output)
     const why = 'the shard of its session is restarting; the client may try again'

@@ -6,23 +6,23 @@ import type { ByteStream, PeerCertificate } from '../../transports/index.ts'
 import type { CertificateField, ShardListener } from '../messages/messages.ts'
 import type { ClientOutput } from '../io/client-output.ts'
 
-export function connectionOver(output: ClientOutput, listener: ShardListener): Connection {
+export function createConnection(output: ClientOutput, listener: ShardListener): Connection {
   const { stream } = output
-  const connection = new Connection(output, listener, stream.remoteAddress, originOf(stream, listener))
+  const connection = new Connection(output, listener, stream.remoteAddress, toConnectionOrigin(stream, listener))
   connection.peerPort = stream.remotePort
   connection.gatewayClient = stream.gatewayClient
   return connection
 }
 
 /** Returns what TLS proved about the client; undefined: nothing, as for most clients. */
-export function originOf(stream: ByteStream, listener: ShardListener): ConnectionOrigin | undefined {
+export function toConnectionOrigin(stream: ByteStream, listener: ShardListener): ConnectionOrigin | undefined {
   const { credentials, remotePort } = stream
   if (credentials === undefined) return undefined
   const { certificate, pskIdentity } = credentials
   return {
     port: remotePort,
-    clientId: fieldOf(certificate, listener.peerCertificateAsClientId),
-    username: fieldOf(certificate, listener.peerCertificateAsUsername),
+    clientId: readCertificateField(certificate, listener.peerCertificateAsClientId),
+    username: readCertificateField(certificate, listener.peerCertificateAsUsername),
     certificate,
     pskIdentity,
   }
@@ -32,7 +32,10 @@ export function originOf(stream: ByteStream, listener: ShardListener): Connectio
  * A certificate without the field gives an empty name, not undefined. Otherwise the name of CONNECT would be used, and
  * any certificate would allow any name.
  */
-function fieldOf(certificate: PeerCertificate | undefined, field: CertificateField | undefined): string | undefined {
+function readCertificateField(
+  certificate: PeerCertificate | undefined,
+  field: CertificateField | undefined,
+): string | undefined {
   if (certificate === undefined || field === undefined) return undefined
   switch (field) {
     case 'cn':
@@ -42,7 +45,7 @@ function fieldOf(certificate: PeerCertificate | undefined, field: CertificateFie
     case 'crt':
       return Buffer.from(certificate.der).toString('base64')
     case 'pem':
-      return pemOf(certificate.der)
+      return encodePem(certificate.der)
     case 'md5':
       return createHash('md5').update(certificate.der).digest('hex')
     default:
@@ -50,7 +53,7 @@ function fieldOf(certificate: PeerCertificate | undefined, field: CertificateFie
   }
 }
 
-function pemOf(der: Uint8Array): string {
+function encodePem(der: Uint8Array): string {
   const lines =
     Buffer.from(der)
       .toString('base64')

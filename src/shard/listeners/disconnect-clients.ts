@@ -6,24 +6,24 @@ import type { ClientOutput } from '../io/client-output.ts'
 
 export interface DisconnectDependencies {
   readonly clientOutputs: Iterable<ClientOutput>
-  input(input: Input): void
+  handleInput(input: Input): void
 }
 
 const clientsPerTurn = 256
 
 /** Resolves when all clients of the listeners have been told to disconnect. */
 export async function disconnectClients(shard: DisconnectDependencies, listeners: ReadonlySet<number>): Promise<void> {
-  const concerned = [...shard.clientOutputs].filter((output) => listeners.has(listenerNumberOf(output)))
+  const concerned = [...shard.clientOutputs].filter((output) => listeners.has(findListenerNumber(output)))
   for (const [index, output] of concerned.entries()) {
     if (index > 0 && index % clientsPerTurn === 0) await new Promise((resolve) => setImmediate(resolve))
     const { connection } = output
     // A client before CONNECT cannot be told.
     if (connection === undefined || connection.now.state === 'awaiting-connect') output.stream.destroy()
-    else shard.input({ kind: 'listener-closed', connection })
+    else shard.handleInput({ kind: 'listener-closed', connection })
   }
 }
 
 /** The driver creates connections with its own listeners, see `Shard.accept`. */
-function listenerNumberOf({ connection }: ClientOutput): number {
+function findListenerNumber({ connection }: ClientOutput): number {
   return (connection?.listener as ShardListener | undefined)?.number ?? -1
 }

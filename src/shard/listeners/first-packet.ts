@@ -3,7 +3,7 @@
 //
 // If a node has one shard, this class is not used: chunks go to the decoder directly.
 
-import { shardOf, type PeerNumber } from '../../core/index.ts'
+import { computeOwnerShard, type PeerNumber } from '../../core/index.ts'
 import { ProtocolError, type ConnectPacket, type Packet, type PacketDecoder } from '../../protocol/index.ts'
 
 export interface FirstPacketCallbacks {
@@ -17,7 +17,7 @@ export interface ShardOfSession {
   readonly own: PeerNumber
   readonly shards: number
   /** Returns the name of the client's session. Undefined: it is not known, and the connection stays on this shard. */
-  sessionOf(connect: ConnectPacket): string | undefined
+  findSessionName(connect: ConnectPacket): string | undefined
 }
 
 const minBufferBytes = 512
@@ -37,19 +37,19 @@ export class FirstPacket {
   }
 
   /** Calls one of the callbacks with the chunk that completes the packet, or makes it invalid. */
-  noteChunk(chunk: Buffer): void {
+  handleChunk(chunk: Buffer): void {
     this.#append(chunk)
     this.#decoder.push(chunk)
-    const first = this.#nextPacket()
+    const first = this.#readNextPacket()
     if (first === 'not-yet') return
-    const ownerShard = first?.type === 'connect' ? this.#shardOf(first) : this.#shards.own
+    const ownerShard = first?.type === 'connect' ? this.#findShard(first) : this.#shards.own
     if (first?.type !== 'connect' || ownerShard === this.#shards.own)
       this.#callbacks.openHere(first, this.#receivedBytes)
-    else this.#callbacks.openOnPeer(ownerShard, first, this.#bytes())
+    else this.#callbacks.openOnPeer(ownerShard, first, this.#readReceived())
   }
 
   /** Returns undefined if the bytes are not a packet. The decoder reports the error when it reads them again. */
-  #nextPacket(): Packet | 'not-yet' | undefined {
+  #readNextPacket(): Packet | 'not-yet' | undefined {
     try {
       return this.#decoder.next() ?? 'not-yet'
     } catch (error) {
@@ -58,10 +58,10 @@ export class FirstPacket {
     }
   }
 
-  #shardOf(connect: ConnectPacket): PeerNumber {
+  #findShard(connect: ConnectPacket): PeerNumber {
     const { own, shards } = this.#shards
-    const session = this.#shards.sessionOf(connect)
-    return session === undefined ? own : shardOf(session, shards)
+    const session = this.#shards.findSessionName(connect)
+    return session === undefined ? own : computeOwnerShard(session, shards)
   }
 
   #append(chunk: Buffer): void {
@@ -78,7 +78,7 @@ export class FirstPacket {
     this.#receivedBytes = bytes
   }
 
-  #bytes(): Buffer {
+  #readReceived(): Buffer {
     return this.#received === undefined ? Buffer.alloc(0) : this.#received.subarray(0, this.#receivedBytes)
   }
 }

@@ -9,7 +9,7 @@ export interface ListenerLimits extends Pick<ListenerDependencies, 'budget' | 'r
   readonly connections: ConnectionLimit
 }
 
-export function listenerLimitsOf({
+export function createListenerLimits({
   maxConnectionRate,
   maxConnections,
   connectionSlots,
@@ -18,10 +18,10 @@ export function listenerLimitsOf({
   freeDescriptors,
   shardNumber: own,
 }: ShardStart): ListenerLimits {
-  const slotsIn = (cells: SharedArrayBuffer | undefined) => cells !== undefined && { places: { cells, own } }
-  const connections = new ConnectionLimit(maxConnections, { ...slotsIn(connectionSlots) })
+  const toSlots = (cells: SharedArrayBuffer | undefined) => cells !== undefined && { places: { cells, own } }
+  const connections = new ConnectionLimit(maxConnections, { ...toSlots(connectionSlots) })
   const budget = new ConnectionLimit(maxFileConnections, {
-    ...slotsIn(fileConnectionSlots),
+    ...toSlots(fileConnectionSlots),
     ...(freeDescriptors !== undefined && { freeDescriptors }),
     parent: connections,
   })

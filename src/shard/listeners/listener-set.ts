@@ -51,13 +51,13 @@ export class ListenerSet {
   }
 
   /** Returns a listener of any shard. Undefined: the listener was closed before the relayed connection arrived. */
-  byNumber(number: number): ShardListener | undefined {
+  findListener(number: number): ShardListener | undefined {
     return this.#known.get(number)
   }
 
   /** Opens the required listeners. Rejects if one cannot be opened. */
   openAll(): Promise<void> {
-    return this.#next(async () => {
+    return this.#runInOrder(async () => {
       this.#isServing = true
       for (const listener of this.#wanted.values()) await this.#openOne(listener)
     })
@@ -65,7 +65,7 @@ export class ListenerSet {
 
   /** Opens the required listeners that can be opened. */
   openAvailable(): Promise<void> {
-    return this.#next(() => {
+    return this.#runInOrder(() => {
       this.#isServing = true
       return this.#openMissing()
     })
@@ -73,14 +73,14 @@ export class ListenerSet {
 
   /** Retries listeners that could not be opened. */
   retryMissing(): Promise<void> {
-    return this.#next(async () => {
+    return this.#runInOrder(async () => {
       if (this.#isServing) await this.#openMissing()
     })
   }
 
   /** Resolves with an error text if the step fails. */
   apply(step: ListenerStep, difference: ListenerDifference): Promise<string | undefined> {
-    return this.#next(async () => {
+    return this.#runInOrder(async () => {
       switch (step) {
         case 'learn':
           return this.#addKnown(difference)
@@ -176,7 +176,7 @@ export class ListenerSet {
     await Promise.all(removed.map((open) => open.close()))
     if (this.#isServing) await this.#dependencies.disconnectClients(new Set(numbers))
     for (const number of numbers) this.#known.delete(number)
-    await Promise.all(removed.map((open) => withTimeout(open.released())))
+    await Promise.all(removed.map((open) => waitWithTimeout(open.waitUntilReleased())))
   }
 
   async #openOne(listener: ShardListener): Promise<void> {
@@ -198,12 +198,12 @@ export class ListenerSet {
   #recordMissing(listener: ShardListener, why: string): void {
     if (this.#missing.get(listener.number) === why) return
     this.#missing.set(listener.number, why)
-    this.#dependencies.raiseAlarm(alarmOf(listener), `a listener cannot be opened and is retried every 5 s: ${why}`)
+    this.#dependencies.raiseAlarm(toAlarmName(listener), `a listener cannot be opened and is retried every 5 s: ${why}`)
   }
 
   #recordOpened(number: number, how: string): void {
     const listener = this.#known.get(number)
-    if (listener !== undefined && this.#missing.delete(number)) this.#dependencies.endAlarm(alarmOf(listener), how)
+    if (listener !== undefined && this.#missing.delete(number)) this.#dependencies.endAlarm(toAlarmName(listener), how)
   }
 
   #isLocal({ onlyOnShard = this.#dependencies.own }: ShardListener): boolean {
@@ -218,14 +218,14 @@ export class ListenerSet {
     })
   }
 
-  #next<Result>(work: () => Promise<Result>): Promise<Result> {
+  #runInOrder<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#work.then(work)
     this.#work = result.catch(() => undefined)
     return result
   }
 }
 
-function alarmOf({ kind, name }: ShardListener): AlarmName {
+function toAlarmName({ kind, name }: ShardListener): AlarmName {
   return `listener-closed:${kind}:${name}`
 }
 
@@ -234,7 +234,7 @@ function canShareAddress(one: ShardListener, other: ShardListener): boolean {
   return one.port === other.port && (one.kind === 'quic') === (other.kind === 'quic')
 }
 
-async function withTimeout(released: Promise<void>): Promise<void> {
+async function waitWithTimeout(released: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, releaseTimeoutMs)
   await Promise.race([released, promise])

@@ -34,9 +34,9 @@ export interface ListenerDependencies {
   readonly log: Log
   accept(stream: ByteStream, listener: ShardListener): void
   /** Counts a refused connection. */
-  noteRefused(): void
+  countRefused(): void
   /** See `TlsUpgradeOptions`. */
-  storedKey(identity: string, listener: ShardListener): Uint8Array | undefined
+  findStoredKey(identity: string, listener: ShardListener): Uint8Array | undefined
   raiseAlarm(name: AlarmName, message: string): void
   endAlarm(name: AlarmName, message: string): void
 }
@@ -48,7 +48,7 @@ export interface OpenListener {
   /** Accepts no more connections, and closes connections that are still in a handshake. Open connections remain. */
   close(): Promise<void>
   /** Resolves when the address can be used again. For QUIC, this is when the last client has disconnected. */
-  released(): Promise<void>
+  waitUntilReleased(): Promise<void>
   /** Reads the certificate files again, if there are any. */
   reload(): Promise<void>
   /** Prepares the settings of `listener`. Throws an error text if they are invalid. Not for QUIC. */
@@ -81,35 +81,39 @@ export class ListenerFactory {
   /** Rejects with an error text for administrators, or with the system's error. */
   async open(listener: ShardListener): Promise<OpenListener> {
     const opened = await this.#openByKind(listener)
-    return listener.tls === undefined ? opened : this.#clearingAlarm(listener, opened)
+    return listener.tls === undefined ? opened : this.#wrapWithAlarmEnd(listener, opened)
   }
 
   #openByKind(listener: ShardListener): Promise<OpenListener> {
     const { kind } = listener
     switch (kind) {
       case 'tcp':
-        return openChanging(listener, {
+        return openReconfigurable(listener, {
           open: listenTcp,
-          optionsOf: (now) => this.#optionsOf(now),
-          upgradeIn: noUpgrade,
+          createOptions: (now) => this.#createListenOptions(now),
+          findUpgrade: findNoUpgrade,
         })
       case 'ssl':
-        return openChanging(listener, {
+        return openReconfigurable(listener, {
           open: listenTls,
-          optionsOf: (now) => ({ ...this.#optionsOf(now), upgrade: this.#upgradeFor(now) }),
-          upgradeIn: ({ upgrade }) => upgrade,
+          createOptions: (now) => ({ ...this.#createListenOptions(now), upgrade: this.#openUpgrade(now) }),
+          findUpgrade: ({ upgrade }) => upgrade,
         })
       case 'ws':
-        return openChanging(listener, {
+        return openReconfigurable(listener, {
           open: listenWebSocket,
-          optionsOf: (now) => ({ ...this.#optionsOf(now), ...webSocketOf(now) }),
-          upgradeIn: noUpgrade,
+          createOptions: (now) => ({ ...this.#createListenOptions(now), ...requireWebSocketSettings(now) }),
+          findUpgrade: findNoUpgrade,
         })
       case 'wss':
-        return openChanging(listener, {
+        return openReconfigurable(listener, {
           open: listenWebSocket,
-          optionsOf: (now) => ({ ...this.#optionsOf(now), ...webSocketOf(now), tls: this.#upgradeFor(now) }),
-          upgradeIn: ({ tls }) => tls,
+          createOptions: (now) => ({
+            ...this.#createListenOptions(now),
+            ...requireWebSocketSettings(now),
+            tls: this.#openUpgrade(now),
+          }),
+          findUpgrade: ({ tls }) => tls,
         })
       case 'quic':
         return this.#openOverQuic(listener)
@@ -121,7 +125,7 @@ export class ListenerFactory {
     }
   }
 
-  #optionsOf(listener: ShardListener): TcpListenOptions {
+  #createListenOptions(listener: ShardListener): TcpListenOptions {
     const { kind, name, host, port, maxConnectionRate, accessRules, proxyProtocol, counts } = listener
     const dependencies = this.#dependencies
     const rates = [
@@ -133,27 +137,27 @@ export class ListenerFactory {
       host,
       port,
       reusePort: listener.sharesPort,
-      limits: connectionLimitOf(listener, dependencies),
+      limits: createConnectionLimit(listener, dependencies),
       rates,
       accessRules,
       proxyProtocol,
       onStream: (stream) => {
-        counters?.noteAccepted()
+        counters?.recordAccepted()
         dependencies.accept(stream, listener)
       },
       onRefused: (reason, why) => {
-        counters?.noteRefused()
-        this.#noteRefused(listener, reason, why)
+        counters?.recordRefused()
+        this.#reportRefused(listener, reason, why)
       },
       onFault: (error) =>
-        this.#failing.note(`listener ${kind} ${name} could not accept a connection: ${error.message}`),
+        this.#failing.record(`listener ${kind} ${name} could not accept a connection: ${error.message}`),
     }
   }
 
-  #noteRefused({ kind, name }: ShardListener, reason: ConnectionRefusal, why: string | undefined): void {
-    this.#dependencies.noteRefused()
-    this.#refusals.note({ listener: `${kind}:${name}`, reason, why })
-    if (reason === 'broker-full') this.#full.note(this.#limitReached)
+  #reportRefused({ kind, name }: ShardListener, reason: ConnectionRefusal, why: string | undefined): void {
+    this.#dependencies.countRefused()
+    this.#refusals.record({ listener: `${kind}:${name}`, reason, why })
+    if (reason === 'broker-full') this.#full.record(this.#limitReached)
   }
 
   get #limitReached(): string {
@@ -163,47 +167,50 @@ export class ListenerFactory {
     return `all ${effectiveLimit} connections are in use and new ones are refused; raise limits.max_connections or the open-file limit`
   }
 
-  #upgradeFor(listener: ShardListener): TlsUpgrade {
+  #openUpgrade(listener: ShardListener): TlsUpgrade {
     const { tls, ticketSecret, name } = listener
     if (tls === undefined || ticketSecret === undefined)
-      throw new Error(`${listenerLabel(listener)}: it has no TLS settings`)
+      throw new Error(`${formatListener(listener)}: it has no TLS settings`)
     const opening = TlsUpgrade.open({
       settings: tls,
       name,
       ticketSecret,
       onProblem: (problem) => {
         // Every shard reads the same files: one of them reports the problem.
-        if (this.#dependencies.own === 0) this.#noteFiles(listener, problem)
+        if (this.#dependencies.own === 0) this.#reportFiles(listener, problem)
       },
-      findStoredKey: (identity) => this.#dependencies.storedKey(identity, listener),
-      onRefused: ({ address }, why) => this.#noteRefused(listener, 'invalid-handshake', `${address}: ${why}`),
+      findStoredKey: (identity) => this.#dependencies.findStoredKey(identity, listener),
+      onRefused: ({ address }, why) => this.#reportRefused(listener, 'invalid-handshake', `${address}: ${why}`),
     })
     // The main thread has just checked the same files, and would have reported the name of the setting.
-    if ('problem' in opening) throw new Error(`${listenerLabel(listener)}: ${opening.problem.message}`)
+    if ('problem' in opening) throw new Error(`${formatListener(listener)}: ${opening.problem.message}`)
     return opening.upgrade
   }
 
   async #openOverQuic(listener: ShardListener): Promise<OpenListener> {
     const { tls, quic } = listener
     if (quic === undefined || tls === undefined)
-      throw failedAssertion(`${listenerLabel(listener)} has no QUIC settings`)
-    const opening = QuicFiles.open({ settings: tls, onProblem: (problem) => this.#noteFiles(listener, problem) })
+      throw failedAssertion(`${formatListener(listener)} has no QUIC settings`)
+    const opening = QuicFiles.open({ settings: tls, onProblem: (problem) => this.#reportFiles(listener, problem) })
     // The main thread has just checked the same files, and reported them by the name of the setting.
-    if ('problem' in opening) throw new Error(`${listenerLabel(listener)}: ${opening.problem.message}`)
+    if ('problem' in opening) throw new Error(`${formatListener(listener)}: ${opening.problem.message}`)
     const { files } = opening
     try {
-      return await openOverQuic({ ...this.#optionsOf(listener), ...quic, credentials: files.credentials }, files)
+      return await openOverQuic(
+        { ...this.#createListenOptions(listener), ...quic, credentials: files.credentials },
+        files,
+      )
     } catch (error) {
       files.close()
       throw error
     }
   }
 
-  #noteFiles(listener: ShardListener, problem: TlsProblem | undefined): void {
-    const files = `${listenerLabel(listener)}: the certificate files`
-    const alarm = alarmOfFiles(listener)
+  #reportFiles(listener: ShardListener, problem: TlsProblem | undefined): void {
+    const files = `${formatListener(listener)}: the certificate files`
+    const alarm = toFilesAlarmName(listener)
     if (problem === undefined) this.#dependencies.endAlarm(alarm, `${files} are valid again and in use`)
-    else if (problem.isInUse) this.#dependencies.raiseAlarm(alarm, `${listenerLabel(listener)}: ${problem.message}`)
+    else if (problem.isInUse) this.#dependencies.raiseAlarm(alarm, `${formatListener(listener)}: ${problem.message}`)
     else
       this.#dependencies.raiseAlarm(alarm, `${files} are invalid: ${problem.message}; the previous files stay in use`)
   }
@@ -211,9 +218,9 @@ export class ListenerFactory {
   /**
    * A listener that raised an alarm about files ends the alarm when it is closed, or when a change uses valid files.
    */
-  #clearingAlarm(listener: ShardListener, opened: OpenListener): OpenListener {
+  #wrapWithAlarmEnd(listener: ShardListener, opened: OpenListener): OpenListener {
     const endAlarm = (why: string): void =>
-      this.#dependencies.endAlarm(alarmOfFiles(listener), `${listenerLabel(listener)} ${why}`)
+      this.#dependencies.endAlarm(toFilesAlarmName(listener), `${formatListener(listener)} ${why}`)
     return {
       ...opened,
       close(): Promise<void> {
@@ -233,7 +240,7 @@ export class ListenerFactory {
 }
 
 /** Each listener has its own alarm, because their files differ. */
-function alarmOfFiles({ kind, name }: ShardListener): AlarmName {
+function toFilesAlarmName({ kind, name }: ShardListener): AlarmName {
   return `certificates:${kind}:${name}`
 }
 
@@ -242,12 +249,12 @@ type Receiving = Pick<TcpListenOptions, 'onStream'>
 /** How listeners of one kind are opened and changed. */
 interface Kind<Options> {
   open(options: Options): Promise<ReconfigurableListener<Options>>
-  optionsOf(listener: ShardListener): Options
+  createOptions(listener: ShardListener): Options
   /** Returns the TLS upgrade of the options, which must be closed if they are not used. */
-  upgradeIn(options: Options): TlsUpgrade | undefined
+  findUpgrade(options: Options): TlsUpgrade | undefined
 }
 
-const noUpgrade = (): undefined => undefined
+const findNoUpgrade = (): undefined => undefined
 
 /** State of a listener. When it is closed, some of its connections may still be in a handshake. */
 interface ListenerState {
@@ -255,7 +262,7 @@ interface ListenerState {
 }
 
 /** Returns options with which a connection is refused if the listener closes during its PROXY header, handshake or upgrade. */
-function untilClosed<Options extends Receiving>(options: Options, state: ListenerState): Options {
+function refuseAfterClose<Options extends Receiving>(options: Options, state: ListenerState): Options {
   const onStream = (stream: ByteStream): void => {
     if (state.isClosed) stream.destroy()
     else options.onStream(stream)
@@ -263,12 +270,12 @@ function untilClosed<Options extends Receiving>(options: Options, state: Listene
   return { ...options, onStream }
 }
 
-async function openChanging<Options extends Receiving>(
+async function openReconfigurable<Options extends Receiving>(
   listener: ShardListener,
   kind: Kind<Options>,
 ): Promise<OpenListener> {
   const state: ListenerState = { isClosed: false }
-  const options = untilClosed(kind.optionsOf(listener), state)
+  const options = refuseAfterClose(kind.createOptions(listener), state)
   try {
     const opened = await kind.open(options)
     return {
@@ -278,22 +285,22 @@ async function openChanging<Options extends Receiving>(
         state.isClosed = true
         return opened.close()
       },
-      released: async () => {},
+      waitUntilReleased: async () => {},
       reload: async () => opened.reload?.(),
       prepare: (changed) => {
-        const next = untilClosed(kind.optionsOf(changed), state)
-        return { apply: () => opened.change(next), discard: () => kind.upgradeIn(next)?.close() }
+        const next = refuseAfterClose(kind.createOptions(changed), state)
+        return { apply: () => opened.change(next), discard: () => kind.findUpgrade(next)?.close() }
       },
     }
   } catch (error) {
-    kind.upgradeIn(options)?.close()
+    kind.findUpgrade(options)?.close()
     throw error
   }
 }
 
 async function openOverQuic(options: QuicListenOptions, files: QuicFiles): Promise<OpenListener> {
   const state: ListenerState = { isClosed: false }
-  const opened = await listenQuic(untilClosed(options, state))
+  const opened = await listenQuic(refuseAfterClose(options, state))
   return {
     host: opened.host,
     port: opened.port,
@@ -302,24 +309,24 @@ async function openOverQuic(options: QuicListenOptions, files: QuicFiles): Promi
       files.close()
       return opened.close()
     },
-    released: async () => opened.released?.(),
+    waitUntilReleased: async () => opened.waitUntilReleased?.(),
     reload: () => files.reload(),
     prepare: () => assert.fail('a QUIC listener is closed and opened, never changed'),
   }
 }
 
 /** Name of the listener in logs and errors: `wss plant`. */
-function listenerLabel({ kind, name }: ShardListener): string {
+function formatListener({ kind, name }: ShardListener): string {
   return `listener ${kind} ${name}`
 }
 
-function webSocketOf(listener: ShardListener): WebSocketConfig & { readonly isLoopback: boolean } {
-  if (listener.webSocket === undefined) throw failedAssertion(`${listenerLabel(listener)} has no WebSocket settings`)
+function requireWebSocketSettings(listener: ShardListener): WebSocketConfig & { readonly isLoopback: boolean } {
+  if (listener.webSocket === undefined) throw failedAssertion(`${formatListener(listener)} has no WebSocket settings`)
   return { ...listener.webSocket, isLoopback: listener.isLoopback }
 }
 
 /** Returns the connection limit of a listener. All shards count its connections together, also if there is no limit. */
-function connectionLimitOf(
+function createConnectionLimit(
   { maxConnections, connectionSlots }: ShardListener,
   { budget, own }: ListenerDependencies,
 ): ConnectionLimit {

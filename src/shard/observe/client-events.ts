@@ -4,7 +4,7 @@
 
 import { type BrokerEvent, type ClientView, type Input, splitNamespacedName } from '../../core/index.ts'
 import type { BrokerMessage } from '../messages/messages.ts'
-import { topicLevelOf } from './topic-level.ts'
+import { toTopicLevel } from './topic-level.ts'
 
 const maxEventsPerSecond = 100
 const secondMs = 1_000
@@ -20,11 +20,11 @@ export interface ClientEventsOptions {
   /** The core waits this multiple of a client's keep alive. */
   readonly keepAliveMultiplier: number
   readonly publishMessage: (message: BrokerMessage) => void
-  readonly client: (clientId: string) => ClientView | undefined
+  readonly findClient: (clientId: string) => ClientView | undefined
 }
 
 /** Returns the core's input for a message of the broker about itself. */
-export function publicationOf({ topic, payload, retain }: BrokerMessage): Input {
+export function toPublishInput({ topic, payload, retain }: BrokerMessage): Input {
   const content = { topic, payload: Buffer.from(payload), qos: 0, retain, properties: undefined, clientId: '' } as const
   return { kind: 'command', requestId: 0, command: { name: 'publish', ...content, isOfBroker: true } }
 }
@@ -39,17 +39,17 @@ export class ClientEvents {
     this.#options = options
   }
 
-  note(event: PresenceEvent, nowMs: number): void {
+  publish(event: PresenceEvent, nowMs: number): void {
     const { topic } = this.#options
     if (topic === undefined || !this.#canSend(nowMs)) return
     const isConnected = event.event === 'client-connected'
-    const what = isConnected ? this.#connected(event, nowMs) : disconnected(event, nowMs)
-    const payload = JSON.stringify({ ...clientOf(event), ...what, ts: nowMs })
+    const what = isConnected ? this.#describeConnected(event, nowMs) : describeDisconnected(event, nowMs)
+    const payload = JSON.stringify({ ...describeClient(event), ...what, ts: nowMs })
     // The core is in a turn, so its own messages are inputs of a later one.
     if (this.#waiting.length === 0) setImmediate(() => this.#flush())
     const { name: clientId } = splitNamespacedName(event.clientId)
     const end = isConnected ? '/connected' : '/disconnected'
-    const level = topicLevelOf(clientId, maxTopicBytes - Buffer.byteLength(`${topic}/${end}`))
+    const level = toTopicLevel(clientId, maxTopicBytes - Buffer.byteLength(`${topic}/${end}`))
     this.#waiting.push({ topic: `${topic}/${level}${end}`, payload, retain: false })
   }
 
@@ -67,8 +67,8 @@ export class ClientEvents {
     for (const message of waiting) this.#options.publishMessage(message)
   }
 
-  #connected({ clientId, connection }: PresenceEvent, nowMs: number): object {
-    const client = this.#options.client(clientId)
+  #describeConnected({ clientId, connection }: PresenceEvent, nowMs: number): object {
+    const client = this.#options.findClient(clientId)
     return {
       username: client?.username,
       keepalive: Math.round(connection.keepAliveMs / secondMs / this.#options.keepAliveMultiplier),
@@ -80,11 +80,11 @@ export class ClientEvents {
   }
 }
 
-function disconnected(event: PresenceEvent, nowMs: number): object {
+function describeDisconnected(event: PresenceEvent, nowMs: number): object {
   return { reason: 'text' in event ? event.text : '', disconnected_at: nowMs }
 }
 
-function clientOf({ clientId: session, connection }: PresenceEvent): object {
+function describeClient({ clientId: session, connection }: PresenceEvent): object {
   const { namespace, name: clientId } = splitNamespacedName(session)
   const { gateway } = connection.listener
   return {

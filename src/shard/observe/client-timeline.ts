@@ -75,10 +75,10 @@ export class ClientTimeline {
     this.#unauthenticated = new TimelineStore(limits.unauthenticated, limits.idCharacters)
   }
 
-  note(event: BrokerEvent, nowMs: number): void {
+  record(event: BrokerEvent, nowMs: number): void {
     // `packet-refused` has the reason of a message that its publisher was not allowed to publish.
     if (event.event === 'message-dropped' && event.clientId === '' && event.reason === 'not-allowed') return
-    const entry = entryOf(event, nowMs)
+    const entry = toEntry(event, nowMs)
     if (entry === undefined || !('clientId' in event)) return
     // A message that was dropped for all subscribers is an event of its publisher.
     const clientId = event.clientId === '' && 'message' in event ? event.message.publisher : event.clientId
@@ -87,12 +87,12 @@ export class ClientTimeline {
   }
 
   /** Called each second while the publisher waits: `count` of the entry is the number of seconds. `text`: for what it waits. */
-  noteWaiting(clientId: string, text: string, nowMs: number): void {
-    this.#add(clientId, entry('waits-for-action', { atMs: nowMs, text }))
+  recordWaiting(clientId: string, text: string, nowMs: number): void {
+    this.#add(clientId, createEntry('waits-for-action', { atMs: nowMs, text }))
   }
 
   /** Returns the entries of a client in order; empty if there are none. */
-  of(clientId: string): readonly TimelineEntry[] {
+  listEntries(clientId: string): readonly TimelineEntry[] {
     return this.#clients.get(clientId) ?? this.#unauthenticated.get(clientId) ?? []
   }
 
@@ -123,7 +123,7 @@ const repeatedEvents: ReadonlySet<TimelineEntry['event']> = new Set([
   'keep-alive-gap',
 ])
 
-function refusalText({ packet, topic, text }: Extract<BrokerEvent, { event: 'packet-refused' }>): string {
+function formatRefusal({ packet, topic, text }: Extract<BrokerEvent, { event: 'packet-refused' }>): string {
   return topic === '' ? `${packet}: ${text}` : `${packet} ${topic}: ${text}`
 }
 
@@ -132,26 +132,26 @@ function isSame(one: TimelineEntry, other: TimelineEntry): boolean {
   return isRepeated && one.event === other.event && one.text === other.text && one.address === other.address
 }
 
-function entryOf(event: BrokerEvent, atMs: number): TimelineEntry | undefined {
+function toEntry(event: BrokerEvent, atMs: number): TimelineEntry | undefined {
   switch (event.event) {
     case 'client-connected': {
       const text = event.sessionPresent ? 'with the session that it had' : 'with a new session'
-      return entry('connected', { atMs, text, connection: event.connection })
+      return createEntry('connected', { atMs, text, connection: event.connection })
     }
     case 'client-refused':
-      return entry('refused', { atMs, ...event, reasonCode: event.reason })
+      return createEntry('refused', { atMs, ...event, reasonCode: event.reason })
     case 'client-disconnected':
-      return entry('disconnected', { atMs, ...event, reasonCode: event.reason })
+      return createEntry('disconnected', { atMs, ...event, reasonCode: event.reason })
     case 'session-taken-over':
-      return entry('taken-over', { atMs, text: 'another connection used the same client ID' })
+      return createEntry('taken-over', { atMs, text: 'another connection used the same client ID' })
     case 'session-ended':
-      return entry('session-ended', { atMs, text: 'the session and its messages were deleted' })
+      return createEntry('session-ended', { atMs, text: 'the session and its messages were deleted' })
     case 'message-dropped':
-      return entry('message-dropped', { atMs, text: event.reason })
+      return createEntry('message-dropped', { atMs, text: event.reason })
     case 'packet-refused':
-      return entry('packet-refused', { atMs, text: refusalText(event), reasonCode: event.reason })
+      return createEntry('packet-refused', { atMs, text: formatRefusal(event), reasonCode: event.reason })
     case 'keep-alive-gap':
-      return entry('keep-alive-gap', {
+      return createEntry('keep-alive-gap', {
         atMs,
         text: 'no packet for longer than its keep alive; the connection is not closed yet',
         connection: event.connection,
@@ -161,7 +161,7 @@ function entryOf(event: BrokerEvent, atMs: number): TimelineEntry | undefined {
   }
 }
 
-function entry(
+function createEntry(
   event: TimelineEntry['event'],
   from: { atMs: number; text: string; connection?: Connection; reasonCode?: number },
 ): TimelineEntry {

@@ -10,7 +10,7 @@ const lineIntervalMs = 1_000
 
 export class DropLog {
   readonly #log: Log
-  readonly #droppedSoFar: () => number
+  readonly #countDropped: () => number
   #reported = 0
   #lastClientId = ''
   #lastTopic = ''
@@ -21,14 +21,14 @@ export class DropLog {
   /** `droppedSoFar`: the counter of all drops. */
   constructor(log: Log, droppedSoFar: () => number) {
     this.#log = log
-    this.#droppedSoFar = droppedSoFar
+    this.#countDropped = droppedSoFar
   }
 
-  note({ clientId, message, reason }: Dropped): void {
+  record({ clientId, message, reason }: Dropped): void {
     this.#lastClientId = clientId
     this.#lastTopic = message.topic.name
     this.#lastReason = reason
-    if (this.#pause === undefined) this.#report(this.#droppedSoFar())
+    if (this.#pause === undefined) this.#report(this.#countDropped())
   }
 
   #report(dropped: number): void {
@@ -45,7 +45,7 @@ export class DropLog {
 
   #continueAfterPause(): void {
     this.#pause = undefined
-    const dropped = this.#droppedSoFar()
+    const dropped = this.#countDropped()
     if (dropped > this.#reported) this.#report(dropped)
   }
 }

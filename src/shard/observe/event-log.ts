@@ -17,9 +17,9 @@ export interface EventLogDependencies {
   readonly log: Log
   readonly counters: Counters
   /** Returns the number of all dropped messages. */
-  readonly droppedSoFar: () => number
+  readonly countDropped: () => number
   /** Returns the number of all refused packets. */
-  readonly refusedSoFar: () => number
+  readonly countRefused: () => number
   readonly clientEvents: ClientEvents
   readonly commands: PendingCommands
   readonly alarms: TransientAlarmDependencies
@@ -40,7 +40,15 @@ export class EventLog {
   /** Undefined: clients get no automatic subscriptions. */
   autoSubscriber: AutoSubscriber | undefined = undefined
 
-  constructor({ log, counters, droppedSoFar, refusedSoFar, clientEvents, commands, alarms }: EventLogDependencies) {
+  constructor({
+    log,
+    counters,
+    countDropped: droppedSoFar,
+    countRefused: refusedSoFar,
+    clientEvents,
+    commands,
+    alarms,
+  }: EventLogDependencies) {
     this.#clientIdConflicts = new TransientAlarm(alarms, {
       name: 'client-id-conflict',
       endText: 'no client was refused the client ID of another identity for a minute',
@@ -55,45 +63,48 @@ export class EventLog {
 
   record(event: BrokerEvent, nowMs: number): void {
     const log = this.#log
-    this.timelines.note(event, nowMs)
-    if (this.tracer !== undefined) this.tracer.noteEvent(event, nowMs)
+    this.timelines.record(event, nowMs)
+    if (this.tracer !== undefined) this.tracer.recordEvent(event, nowMs)
     switch (event.event) {
       case 'client-id-refused':
         this.#counters.add(counterCells.refusedClientIdConflict, 1)
-        return this.#clientIdConflicts.note(conflictText(event))
+        return this.#clientIdConflicts.record(describeConflict(event))
       case 'client-connected':
-        this.#clientEvents.note(event, nowMs)
-        this.autoSubscriber?.note(event)
+        this.#clientEvents.publish(event, nowMs)
+        this.autoSubscriber?.handleConnected(event)
         this.#counters.add(counterCells.clientsConnected, 1)
-        return log.info('client connected', { ...named(event.clientId), ...connectionFields(event.connection) })
+        return log.info('client connected', {
+          ...toNameFields(event.clientId),
+          ...toConnectionFields(event.connection),
+        })
       case 'client-refused':
-        this.#counters.add(refusalCell(event.reason), 1)
+        this.#counters.add(selectRefusalCell(event.reason), 1)
         return log.warn('client refused', {
-          ...named(event.clientId),
+          ...toNameFields(event.clientId),
           username: event.username,
-          ...connectionFields(event.connection),
-          reason: reasonHex(event.reason),
+          ...toConnectionFields(event.connection),
+          reason: formatReason(event.reason),
           why: event.cause ?? event.text,
         })
       case 'client-disconnected':
-        this.#clientEvents.note(event, nowMs)
+        this.#clientEvents.publish(event, nowMs)
         return log.info('client disconnected', {
-          ...named(event.clientId),
-          reason: reasonHex(event.reason),
+          ...toNameFields(event.clientId),
+          reason: formatReason(event.reason),
           why: event.text,
         })
       case 'session-taken-over':
-        return log.info('session taken over', named(event.clientId))
+        return log.info('session taken over', toNameFields(event.clientId))
       case 'queue-records-skipped':
         return log.error('queue read skipped stored messages and was repeated', {
-          ...named(event.clientId),
+          ...toNameFields(event.clientId),
           fromSequence: event.fromSequence,
         })
       case 'message-dropped':
-        this.recentDrops.note(event, nowMs)
-        return this.#drops.note(event)
+        this.recentDrops.record(event, nowMs)
+        return this.#drops.record(event)
       case 'packet-refused':
-        return this.#refusedPackets.note(event)
+        return this.#refusedPackets.record(event)
       case 'session-ended':
       case 'keep-alive-gap':
       case 'subscribed':
@@ -109,19 +120,19 @@ export class EventLog {
 
 const maxNameInAlarm = 128
 
-function quoted(name: string | undefined): string {
+function quoteName(name: string | undefined): string {
   return name === undefined ? 'no user name' : JSON.stringify(name.slice(0, maxNameInAlarm))
 }
 
-function conflictText({ clientId, owner, identity }: Extract<BrokerEvent, { event: 'client-id-refused' }>): string {
+function describeConflict({ clientId, owner, identity }: Extract<BrokerEvent, { event: 'client-id-refused' }>): string {
   const { namespace, name } = splitNamespacedName(clientId)
-  const where = namespace === undefined ? '' : ` in namespace ${quoted(namespace)}`
-  const refusedClient = `${quoted(identity.username)} from ${identity.peerAddress}`
+  const where = namespace === undefined ? '' : ` in namespace ${quoteName(namespace)}`
+  const refusedClient = `${quoteName(identity.username)} from ${identity.peerAddress}`
   const remedy = 'if the client changed its user name, end its session with `godwit ctl clients kick --session`'
-  return `client ID ${quoted(name)}${where} of ${quoted(owner.username)} was refused to ${refusedClient}; ${remedy}`
+  return `client ID ${quoteName(name)}${where} of ${quoteName(owner.username)} was refused to ${refusedClient}; ${remedy}`
 }
 
-function refusalCell(reason: ReasonCode): CounterCell {
+function selectRefusalCell(reason: ReasonCode): CounterCell {
   switch (reason) {
     case reasonCodes.badUserNameOrPassword:
       return counterCells.refusedBadCredentials
@@ -135,7 +146,7 @@ function refusalCell(reason: ReasonCode): CounterCell {
 }
 
 /** Returns listener, address and version. */
-function connectionFields({ listener, peerAddress, version }: Connection): LogFields {
+function toConnectionFields({ listener, peerAddress, version }: Connection): LogFields {
   const { gateway } = listener
   const protocol = gateway === undefined ? `MQTT ${versionNames[version]}` : `${gateway.name} ${gateway.version}`
   return { listener: listener.name, address: peerAddress, protocol }
@@ -144,10 +155,10 @@ function connectionFields({ listener, peerAddress, version }: Connection): LogFi
 const versionNames: Readonly<Record<ProtocolVersion, string>> = { 3: '3.1', 4: '3.1.1', 5: '5.0' }
 
 /** Returns a reason code in the form of the standard: 0x86. */
-const reasonHex = (reason: ReasonCode): string => `0x${reason.toString(16).padStart(2, '0')}`
+const formatReason = (reason: ReasonCode): string => `0x${reason.toString(16).padStart(2, '0')}`
 
 /** Returns client ID and namespace of a session. */
-function named(session: string): { readonly clientId: string; readonly namespace?: string } {
+function toNameFields(session: string): { readonly clientId: string; readonly namespace?: string } {
   const { namespace, name: clientId } = splitNamespacedName(session)
   return namespace === undefined ? { clientId } : { clientId, namespace }
 }

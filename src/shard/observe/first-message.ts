@@ -10,7 +10,7 @@ export class FirstMessage {
     this.#notify = notify
   }
 
-  look(view: Pick<BrokerView, 'counts'>): void {
+  check(view: Pick<BrokerView, 'counts'>): void {
     if (this.#isNotified) return
     const { publishesReceived, publishesSent } = view.counts
     this.#isNotified = publishesReceived + publishesSent > 0

@@ -38,7 +38,7 @@ export class QueueAlarms {
       if (found.has(clientId)) continue
       this.#raised.delete(clientId)
       dependencies.endAlarm(
-        alarmOf(clientId),
+        toAlarmName(clientId),
         `the queue of the session ${clientId} has space again, or the session has ended`,
       )
     }
@@ -46,16 +46,16 @@ export class QueueAlarms {
       const isFull = session.storedMessages >= session.limit
       if (this.#raised.get(clientId) === isFull) continue
       this.#raised.set(clientId, isFull)
-      dependencies.raiseAlarm(alarmOf(clientId), textOfAlarm(session, dependencies.nowMs()))
+      dependencies.raiseAlarm(toAlarmName(clientId), formatAlarm(session, dependencies.nowMs()))
     }
   }
 }
 
-function alarmOf(clientId: string): AlarmName {
+function toAlarmName(clientId: string): AlarmName {
   return `session-queue:${clientId}`
 }
 
-function textOfAlarm(session: NearlyFullSession, nowMs: number): string {
+function formatAlarm(session: NearlyFullSession, nowMs: number): string {
   const { clientId, storedMessages, limit, lastSeenAtMs, dropsOldest } = session
   const percent = Math.floor((storedMessages / limit) * 100)
   const client =

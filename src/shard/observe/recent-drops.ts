@@ -1,8 +1,8 @@
 // Remembers the last dropped messages with their reasons, to find lost messages. When the limit is reached, the oldest are removed. If very many
 // messages are dropped, the core reports only some of them (`message-dropped`); the counters by reason are complete.
 
-import { type BrokerEvent, type DropReason, namespaceTopics } from '../../core/index.ts'
-import { levelsMatch } from '../../protocol/index.ts'
+import { type BrokerEvent, type DropReason, toNamespacePrefix } from '../../core/index.ts'
+import { matchesLevels } from '../../protocol/index.ts'
 import type { DroppedFound, DroppedMessage, DroppedQuery } from '../messages/query-types.ts'
 
 type Dropped = Extract<BrokerEvent, { event: 'message-dropped' }>
@@ -24,14 +24,14 @@ export class RecentDrops {
     this.#limits = limits
   }
 
-  note({ clientId, message, reason }: Dropped, atMs: number): void {
+  record({ clientId, message, reason }: Dropped, atMs: number): void {
     const { topic, qos, publisher } = message
     const dropped = { atMs, topic: topic.name, qos, reason, publisher, subscriber: clientId }
     this.#messages.push(dropped)
-    this.#characters += charactersOf(dropped)
+    this.#characters += countCharacters(dropped)
     const { messages, characters } = this.#limits
     while (this.#messages.length - this.#first > messages || this.#characters > characters) {
-      this.#characters -= charactersOf(this.#messages[this.#first++])
+      this.#characters -= countCharacters(this.#messages[this.#first++])
     }
     if (this.#first < messages) return
     this.#messages = this.#messages.slice(this.#first)
@@ -42,7 +42,7 @@ export class RecentDrops {
   find(query: DroppedQuery, limit: number): DroppedFound {
     const newest: DroppedMessage[] = []
     const levels = query.topic?.split('/')
-    const prefix = namespaceTopics(query.namespace)
+    const prefix = toNamespacePrefix(query.namespace)
     const byReason: Partial<Record<DropReason, number>> | undefined = query.namespace === undefined ? undefined : {}
     let count = 0
     for (let at = this.#messages.length - 1; at >= this.#first; at--) {
@@ -51,7 +51,7 @@ export class RecentDrops {
       if (!message.topic.startsWith(prefix)) continue
       if (byReason !== undefined) byReason[message.reason] = (byReason[message.reason] ?? 0) + 1
       if (!matchesQuery(message, query)) continue
-      if (levels !== undefined && message.topic !== query.topic && !levelsMatch(levels, message.topic)) continue
+      if (levels !== undefined && message.topic !== query.topic && !matchesLevels(levels, message.topic)) continue
       count++
       if (newest.length < limit) newest.push(message)
     }
@@ -64,6 +64,6 @@ function matchesQuery(message: DroppedMessage, { reason, clientId }: DroppedQuer
   return clientId === undefined || message.subscriber === clientId || message.publisher === clientId
 }
 
-function charactersOf({ topic, publisher, subscriber }: DroppedMessage): number {
+function countCharacters({ topic, publisher, subscriber }: DroppedMessage): number {
   return topic.length + publisher.length + subscriber.length
 }

@@ -23,7 +23,7 @@ export class RefusalLog {
     this.#log = log
   }
 
-  note(refusal: Refusal): void {
+  record(refusal: Refusal): void {
     this.#suppressed += 1
     this.#last = refusal
     if (this.#pause === undefined) this.#report()

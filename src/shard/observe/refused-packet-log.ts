@@ -10,7 +10,7 @@ const lineIntervalMs = 1_000
 
 export class RefusedPacketLog {
   readonly #log: Log
-  readonly #refusedSoFar: () => number
+  readonly #countRefused: () => number
   #reported = 0
   #last: PacketRefused | undefined = undefined
   /** While this timer runs, nothing is logged. */
@@ -19,12 +19,12 @@ export class RefusedPacketLog {
   /** `refusedSoFar`: the counter of all refused packets. */
   constructor(log: Log, refusedSoFar: () => number) {
     this.#log = log
-    this.#refusedSoFar = refusedSoFar
+    this.#countRefused = refusedSoFar
   }
 
-  note(event: PacketRefused): void {
+  record(event: PacketRefused): void {
     this.#last = event
-    if (this.#pause === undefined) this.#report(this.#refusedSoFar())
+    if (this.#pause === undefined) this.#report(this.#countRefused())
   }
 
   #report(refused: number): void {
@@ -45,7 +45,7 @@ export class RefusedPacketLog {
 
   #continueAfterPause(): void {
     this.#pause = undefined
-    const refused = this.#refusedSoFar()
+    const refused = this.#countRefused()
     if (refused > this.#reported) this.#report(refused)
   }
 }

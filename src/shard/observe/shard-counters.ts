@@ -56,7 +56,11 @@ export function publishCounters({ cells }: Counters, view: BrokerView, unsentByt
 }
 
 /** Returns the last reported number of retained messages of the other shards; undefined if there are none. */
-export function retainedOnPeersOf({ counters, shardNumber, shards = 1 }: ShardStart): (() => number) | undefined {
+export function createRetainedOnPeersCounter({
+  counters,
+  shardNumber,
+  shards = 1,
+}: ShardStart): (() => number) | undefined {
   if (shards === 1) return undefined
   const rows = Array.from({ length: shards }, (_, shard) => new Counters(counters, shard))
   const others = rows.filter((_, shard) => shard !== shardNumber)
@@ -65,14 +69,14 @@ export function retainedOnPeersOf({ counters, shardNumber, shards = 1 }: ShardSt
 
 /** Usually nothing was dropped since the last call, so only the sum is compared. */
 function publishDrops(cells: Float64Array, view: BrokerView): void {
-  const dropped = droppedMessages(view)
+  const dropped = countDroppedMessages(view)
   if (cells[counterCells.messagesDropped] === dropped) return
   cells[counterCells.messagesDropped] = dropped
   for (const reason of dropReasons) cells[counterCells[dropCounters[reason]]] = view.counts.dropped[reason]
 }
 
 /** Over all reasons. */
-export function droppedMessages(view: BrokerView): number {
+export function countDroppedMessages(view: BrokerView): number {
   const { dropped } = view.counts
   let sum = 0
   for (const reason of dropReasons) sum += dropped[reason]
@@ -80,7 +84,7 @@ export function droppedMessages(view: BrokerView): number {
 }
 
 /** Over all causes. */
-export function refusedPackets({ counts: { refused } }: BrokerView): number {
+export function countRefusedPackets({ counts: { refused } }: BrokerView): number {
   let sum = 0
   for (const cause of refusalCauses) sum += refused[cause]
   return sum

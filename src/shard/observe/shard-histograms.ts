@@ -35,7 +35,7 @@ export class ShardHistograms {
   }
 
   /** A batch has changes. */
-  noteGathering(): void {
+  recordBatchChange(): void {
     if (this.#gatheringSinceMs === 0) this.#gatheringSinceMs = performance.now()
   }
 
@@ -49,7 +49,7 @@ export class ShardHistograms {
   }
 
   /** The batch is durable. */
-  noteCommitted(): void {
+  recordCommitted(): void {
     if (this.#commitSinceMs === 0) return
     const nowMs = performance.now()
     this.histograms.observe('commit', (nowMs - this.#commitSinceMs) / msPerSecond)

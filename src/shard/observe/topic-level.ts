@@ -16,7 +16,7 @@ const cutMark = '%-'
 const cutMarkBytes = cutMark.length + 64
 
 /** Returns the topic level. `maxBytes`: maximum size in UTF-8, which must be larger than a digest. */
-export function topicLevelOf(clientId: string, maxBytes: number): string {
+export function toTopicLevel(clientId: string, maxBytes: number): string {
   const level = clientId.replace(notAllowed, (found) => escapes[found] ?? found)
   if (Buffer.byteLength(level) <= maxBytes) return level
   const kept = new TextDecoder().decode(Buffer.from(level).subarray(0, maxBytes - cutMarkBytes), { stream: true })

@@ -8,8 +8,8 @@ import {
   headBits,
   isOfNamespace,
   type Message,
-  namespacedName,
-  namespaceTopics,
+  toNamespacedName,
+  toNamespacePrefix,
   type SendList,
   sendKinds,
 } from '../../core/index.ts'
@@ -41,19 +41,19 @@ export class Tracer {
   }
 
   /** Records a received packet. Called before the packet is handled. */
-  notePacket(connection: Connection, packet: Packet, nowMs: number): void {
+  recordPacket(connection: Connection, packet: Packet, nowMs: number): void {
     const clientId = packet.type === 'connect' ? packet.clientId : clientIdOf(connection)
     const topic = packet.type === 'publish' ? packet.topic?.name : undefined
     const line = { what: 'received', packet: packet.type, clientid: clientId, address: connection.peerAddress, topic }
-    if (packet.type !== 'publish') return this.#write({ ...line, ...idOf(packet) }, nowMs)
+    if (packet.type !== 'publish') return this.#write({ ...line, ...toPacketIdField(packet) }, nowMs)
     const { qos, retain, frameEnd, payloadStart } = packet
     this.#write({ ...line, qos, retain, bytes: frameEnd - payloadStart }, nowMs)
   }
 
   /** Records packets that are being sent. */
-  noteSends(sends: SendList, nowMs: number): void {
+  recordSends(sends: SendList, nowMs: number): void {
     for (let index = 0; index < sends.length; index++) {
-      const connection = sends.connectionAt(index)
+      const connection = sends.getConnection(index)
       const head = sends.head[index]
       const what = sends.what[index]
       const line = { what: 'sent', clientid: clientIdOf(connection), address: connection.peerAddress }
@@ -69,7 +69,7 @@ export class Tracer {
     }
   }
 
-  noteEvent(event: BrokerEvent, nowMs: number): void {
+  recordEvent(event: BrokerEvent, nowMs: number): void {
     if (event.event === 'command-done') return
     const address = 'connection' in event ? event.connection.peerAddress : undefined
     const topic = 'message' in event ? event.message.topic.name : 'filter' in event ? event.filter : undefined
@@ -99,21 +99,21 @@ export class Tracer {
 
 const namesOfKinds: readonly string[] = ['publish', 'puback', 'pubrec', 'pubrel', 'pubcomp', 'packet']
 
-function idOf(packet: Packet): { packetid?: number } {
+function toPacketIdField(packet: Packet): { packetid?: number } {
   return 'packetId' in packet ? { packetid: packet.packetId } : {}
 }
 
 function matchesTarget({ type, value, namespace }: TraceTarget, line: TraceLine): boolean {
   const { clientid } = line
   if (namespace !== undefined && !(typeof clientid === 'string' && isOfNamespace(clientid, namespace))) return false
-  if (type === 'clientid') return clientid === namespacedName(namespace, value)
+  if (type === 'clientid') return clientid === toNamespacedName(namespace, value)
   if (type === 'ip_address') return line['address'] === value
-  const topic = topicIn(line, namespace)
+  const topic = toClientTopic(line, namespace)
   return typeof topic === 'string' && (topic === value || matchesFilter(value, topic))
 }
 
 /** Returns the topic as the clients of the namespace know it. A received packet has this topic; later events have the topic inside the broker. */
-function topicIn({ topic }: TraceLine, namespace: string | undefined): TraceLine[string] {
-  const prefix = namespaceTopics(namespace)
+function toClientTopic({ topic }: TraceLine, namespace: string | undefined): TraceLine[string] {
+  const prefix = toNamespacePrefix(namespace)
   return typeof topic === 'string' && topic.startsWith(prefix) ? topic.slice(prefix.length) : topic
 }

@@ -26,7 +26,7 @@ export interface PeerLinksDependencies {
   isFull(): boolean
   carryOut(): void
   planTurnEnd(): void
-  readonly dependencies: Pick<ShardDependencies, 'listenerOf' | 'acceptGatewayStream'>
+  readonly dependencies: Pick<ShardDependencies, 'findListener' | 'acceptGatewayStream'>
   /** Accepts a client whose socket belongs to another shard. */
   acceptRelayed(stream: ByteStream, listener: ShardListener): void
 }
@@ -47,7 +47,7 @@ export class PeerLinks implements LinkDependencies {
   /** One object for all inputs of this kind, because millions of objects would have to be collected. */
   readonly #messageInput: { kind: 'peer-message'; peer: PeerNumber; message: PeerMessage }
   readonly #plainMessageInput: { kind: 'plain-peer-message'; peer: PeerNumber; message: Message }
-  readonly #linkTo = (peer: PeerNumber): Link | undefined => this.#links.get(peer)
+  readonly #findLink = (peer: PeerNumber): Link | undefined => this.#links.get(peer)
 
   constructor(shard: PeerLinksDependencies) {
     this.#shard = shard
@@ -104,7 +104,7 @@ export class PeerLinks implements LinkDependencies {
 
   /** Sends messages of the core. Messages for a failed shard are dropped. When it has restarted, the core sends its outbox again. */
   send(sends: PeerSendList): void {
-    sends.drainTo(this.#linkTo)
+    sends.drainTo(this.#findLink)
     for (const link of this.#dirty) link.settle()
   }
 
@@ -138,11 +138,11 @@ export class PeerLinks implements LinkDependencies {
     for (const link of this.#links.values()) link.close()
   }
 
-  notePeerMessage(link: Link, message: PeerMessage): void {
+  onPeerMessage(link: Link, message: PeerMessage): void {
     const input = this.#messageInput
     input.peer = link.peer
     input.message = message
-    this.#input(input)
+    this.#handleInput(input)
   }
 
   /** Drops the references to the last messages of peers, because a payload may have many megabytes. */
@@ -151,43 +151,43 @@ export class PeerLinks implements LinkDependencies {
     this.#plainMessageInput.message = undefined as never
   }
 
-  notePlainMessage(link: Link, message: Message): void {
+  onPlainMessage(link: Link, message: Message): void {
     const input = this.#plainMessageInput
     input.peer = link.peer
     input.message = message
     this.#shard.core.handle(input, this.#shard.turnMs())
   }
 
-  noteRelayed(_: Link, stream: RelayedStream, origin: RelayOrigin): void {
+  onRelayedConnection(_: Link, stream: RelayedStream, origin: RelayOrigin): void {
     if (this.#pendingRelays === undefined) return this.#accept(stream, origin)
     stream.pause()
     this.#pendingRelays.push({ stream, origin })
   }
 
-  noteCongested(link: Link, isCongested: boolean): void {
-    this.#input({ kind: 'peer-congested', peer: link.peer, isCongested })
+  onCongestionChange(link: Link, isCongested: boolean): void {
+    this.#handleInput({ kind: 'peer-congested', peer: link.peer, isCongested })
     this.#shard.planTurnEnd()
   }
 
-  noteInput(link: Link): void {
+  onInput(link: Link): void {
     if (!this.#backlog.has(link)) this.#read(link)
   }
 
-  noteDirty(link: Link): void {
+  onFlushNeeded(link: Link): void {
     this.#dirty.push(link)
     this.#shard.planTurnEnd()
   }
 
-  noteFinalNotice(link: Link): void {
+  onFinalNotice(link: Link): void {
     this.#finalNotices.add(link)
     this.#shard.planTurnEnd()
   }
 
-  noteClosed(link: Link): void {
+  onClosed(link: Link): void {
     const { peer } = link
     this.#links.delete(peer)
     this.#finalNotices.delete(link)
-    this.#input({ kind: 'peer-left', peer })
+    this.#handleInput({ kind: 'peer-left', peer })
     this.#shard.planTurnEnd()
     const nextPort = this.#nextPorts.get(peer)
     this.#nextPorts.delete(peer)
@@ -195,7 +195,7 @@ export class PeerLinks implements LinkDependencies {
   }
 
   #accept(stream: RelayedStream, origin: RelayOrigin): void {
-    const listener = this.#shard.dependencies.listenerOf(origin.listener)
+    const listener = this.#shard.dependencies.findListener(origin.listener)
     // The listener was closed while the client was being relayed.
     if (listener === undefined) stream.destroy()
     else if (!this.#shard.dependencies.acceptGatewayStream(stream, origin.listener))
@@ -204,7 +204,7 @@ export class PeerLinks implements LinkDependencies {
 
   #join(peer: PeerNumber, port: LinkPort): void {
     this.#links.set(peer, new Link(peer, port, this))
-    this.#input({ kind: 'peer-joined', peer })
+    this.#handleInput({ kind: 'peer-joined', peer })
     this.#shard.carryOut()
   }
 
@@ -230,7 +230,7 @@ export class PeerLinks implements LinkDependencies {
     this.#shard.planTurnEnd()
   }
 
-  #input(input: Input): void {
+  #handleInput(input: Input): void {
     this.#shard.core.handle(input, this.#shard.turnMs())
   }
 }

@@ -1,8 +1,8 @@
 // Explains the permission of a client, with the same rules as for its packets.
 
-import { type BrokerCore, type Identity, namespaceTopics, plainIdentity } from '../../core/index.ts'
+import { type BrokerCore, type Identity, toNamespacePrefix, createIdentity } from '../../core/index.ts'
 import type { AccessControl } from '../../access/index.ts'
-import { bareFilter, type TopicFilter } from '../../protocol/index.ts'
+import { removeFilterPrefix, type TopicFilter } from '../../protocol/index.ts'
 import type { ExplainQuery, Explanation } from '../messages/query-types.ts'
 
 /** The parts of a shard that an explanation needs. */
@@ -13,10 +13,10 @@ export interface ExplainDependencies {
 
 export function explain({ core, access }: ExplainDependencies, query: ExplainQuery, nowMs: number): Explanation {
   const { clientId, action, topic } = query
-  const status = core.view.clientStatus(clientId, nowMs)
-  const identity = identityFor(query, status?.identity)
+  const status = core.view.findClientStatus(clientId, nowMs)
+  const identity = resolveIdentity(query, status?.identity)
   // The core checks filters without `$share/group/` and `$exclusive/`.
-  const bare = action === 'subscribe' ? bareFilter(topic as TopicFilter) : topic
+  const bare = action === 'subscribe' ? removeFilterPrefix(topic as TopicFilter) : topic
   return {
     client: {
       hasSession: status !== undefined,
@@ -27,15 +27,15 @@ export function explain({ core, access }: ExplainDependencies, query: ExplainQue
       isSuperuser: identity.isSuperuser,
     },
     decision: access.explain(identity, action, bare),
-    obstacle: core.view.obstacle(action, topic),
-    topicHere: `${status?.mountpoint ?? namespaceTopics(identity.namespace)}${topic}`,
+    obstacle: core.view.findObstacle(action, topic),
+    topicHere: `${status?.mountpoint ?? toNamespacePrefix(identity.namespace)}${topic}`,
     quotas: status?.quotas ?? [],
   }
 }
 
 /** Returns the identity of the session, unless the query has another user name or an address. */
-function identityFor({ clientId, username, address }: ExplainQuery, known: Identity | undefined): Identity {
+function resolveIdentity({ clientId, username, address }: ExplainQuery, known: Identity | undefined): Identity {
   if (known !== undefined && (username === undefined || username === known.username) && address === undefined)
     return known
-  return plainIdentity(clientId, username ?? known?.username, address ?? known?.peerAddress ?? '')
+  return createIdentity(clientId, username ?? known?.username, address ?? known?.peerAddress ?? '')
 }

@@ -11,21 +11,24 @@ const sliceMs = 4
 const slack = 64
 
 /** Returns `most` for each use, the largest first. */
-export async function memoryUsersFor(shard: QueriedShard, { maxRows }: QueryOf<'memory-users'>): Promise<MemoryUser[]> {
+export async function handleQueryMemory(
+  shard: QueriedShard,
+  { maxRows }: QueryOf<'memory-users'>,
+): Promise<MemoryUser[]> {
   let found: MemoryUser[] = []
   let looked = 0
   let sliceEndsAtMs = performance.now() + sliceMs
-  for (const users of shard.core.view.memoryUsers()) {
+  for (const users of shard.core.view.walkMemoryUsers()) {
     found.push(...users)
-    if (found.length >= maxRows * slack) found = largestUsers(found, maxRows)
+    if (found.length >= maxRows * slack) found = selectLargestUsers(found, maxRows)
     if (++looked % sessionsBetweenClockReads !== 0 || performance.now() < sliceEndsAtMs) continue
     await new Promise((resolve) => setImmediate(resolve))
     sliceEndsAtMs = performance.now() + sliceMs
   }
-  return largestUsers(found, maxRows)
+  return selectLargestUsers(found, maxRows)
 }
 
-export function largestUsers(users: readonly MemoryUser[], maxRows: number): MemoryUser[] {
+export function selectLargestUsers(users: readonly MemoryUser[], maxRows: number): MemoryUser[] {
   return memoryUses.flatMap((wanted) =>
     users
       .filter(({ use }) => use === wanted)

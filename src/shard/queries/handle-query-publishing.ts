@@ -5,23 +5,23 @@ import type { MessageProperties } from '../../protocol/index.ts'
 import type { PublishQuery, QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
-export function publishFor({ commands }: QueriedShard, query: PublishQuery): Promise<CommandResult> {
+export function handleQueryPublish({ commands }: QueriedShard, query: PublishQuery): Promise<CommandResult> {
   const { topics, payload, properties, qos, retain, clientId, wantsDeliveries } = query
   const [topic, ...furtherTopics] = topics
   return commands.run({
     name: 'publish',
     topic,
     furtherTopics,
-    payload: bufferOver(payload),
+    payload: toBuffer(payload),
     qos,
     retain,
-    properties: properties === undefined ? undefined : propertiesOf(properties),
+    properties: properties === undefined ? undefined : restoreProperties(properties),
     clientId,
     wantsDeliveries,
   })
 }
 
-export function subscribeFor(
+export function handleQuerySubscribe(
   shard: QueriedShard,
   { clientId, filters, qos, options }: QueryOf<'subscribe'>,
 ): Promise<CommandResult> {
@@ -30,7 +30,7 @@ export function subscribeFor(
   )
 }
 
-export function unsubscribeFor(
+export function handleQueryUnsubscribe(
   shard: QueriedShard,
   { clientId, filters }: QueryOf<'unsubscribe'>,
 ): Promise<CommandResult> {
@@ -44,7 +44,7 @@ async function runForEach<Filter>(
   filters: readonly Filter[],
   run: (filter: Filter) => Promise<CommandResult>,
 ): Promise<CommandResult> {
-  if (core.view.client(clientId)?.isConnected !== true) return { done: false, why: 'no-such-client' }
+  if (core.view.findClient(clientId)?.isConnected !== true) return { done: false, why: 'no-such-client' }
   const results = await Promise.all(filters.map(run))
   let matched = 0
   for (const result of results) {
@@ -55,10 +55,13 @@ async function runForEach<Filter>(
 }
 
 /** A structured clone turns a Buffer into a Uint8Array. */
-function propertiesOf({ correlationData, ...properties }: NonNullable<PublishQuery['properties']>): MessageProperties {
-  return correlationData === undefined ? properties : { ...properties, correlationData: bufferOver(correlationData) }
+function restoreProperties({
+  correlationData,
+  ...properties
+}: NonNullable<PublishQuery['properties']>): MessageProperties {
+  return correlationData === undefined ? properties : { ...properties, correlationData: toBuffer(correlationData) }
 }
 
-function bufferOver({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+function toBuffer({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, byteLength)
 }

@@ -14,7 +14,7 @@ export async function handleQueryRetained(
   { core }: QueriedShard,
   { filter, maxRows, skip = 0 }: QueryOf<'retained'>,
 ): Promise<readonly RetainedView[]> {
-  const walk = core.view.retainedMatching(filter)
+  const walk = core.view.walkRetained(filter)
   const found: RetainedView[] = []
   let toSkip = skip
   for (let sliceEndsMs = performance.now() + sliceMs; found.length <= maxRows;) {

@@ -11,7 +11,7 @@ const sliceMs = 4
 const slack = 4
 
 /** Returns the slowest clients, those with the oldest messages first. */
-export async function slowFor(
+export async function handleQuerySlow(
   shard: QueriedShard,
   query: QueryOf<'slow'>,
   nowMs: number,
@@ -19,20 +19,20 @@ export async function slowFor(
   let found: SlowSession[] = []
   let visited = 0
   let sliceEndsAtMs = performance.now() + sliceMs
-  for (const slow of shard.core.view.slowSessions(nowMs)) {
-    if (slow !== undefined && slow.ageMs >= query.atLeastMs && isOfQuery(slow, query)) found.push(slow)
-    if (found.length >= query.maxRows * slack) found = slowest(found, query.maxRows)
+  for (const slow of shard.core.view.walkSlowSessions(nowMs)) {
+    if (slow !== undefined && slow.ageMs >= query.atLeastMs && matchesNamespace(slow, query)) found.push(slow)
+    if (found.length >= query.maxRows * slack) found = selectSlowest(found, query.maxRows)
     if (++visited % sessionsBetweenClockReads !== 0 || performance.now() < sliceEndsAtMs) continue
     await new Promise((resolve) => setImmediate(resolve))
     sliceEndsAtMs = performance.now() + sliceMs
   }
-  return slowest(found, query.maxRows)
+  return selectSlowest(found, query.maxRows)
 }
 
-function isOfQuery({ clientId }: SlowSession, { namespace }: QueryOf<'slow'>): boolean {
+function matchesNamespace({ clientId }: SlowSession, { namespace }: QueryOf<'slow'>): boolean {
   return namespace === undefined || isOfNamespace(clientId, namespace)
 }
 
-function slowest(found: readonly SlowSession[], maxRows: number): SlowSession[] {
+function selectSlowest(found: readonly SlowSession[], maxRows: number): SlowSession[] {
   return found.toSorted((a, b) => b.ageMs - a.ageMs).slice(0, maxRows)
 }

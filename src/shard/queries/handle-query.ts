@@ -1,14 +1,14 @@
 // Handles queries of the node, each with the function of its name, between two turns.
 
-import { importRetainedFor } from './handle-query-backup.ts'
-import { memoryUsersFor } from './handle-query-memory.ts'
-import { publishFor, subscribeFor, unsubscribeFor } from './handle-query-publishing.ts'
+import { handleQueryImportRetained } from './handle-query-backup.ts'
+import { handleQueryMemory } from './handle-query-memory.ts'
+import { handleQueryPublish, handleQuerySubscribe, handleQueryUnsubscribe } from './handle-query-publishing.ts'
 import { explain } from './explain.ts'
 import { handleQueryRetained } from './handle-query-retained.ts'
-import { slowFor } from './handle-query-slow.ts'
+import { handleQuerySlow } from './handle-query-slow.ts'
 import type { QueryResult, QueryName, QueryOf, ShardQuery } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
-import { sliceWantedOf } from '../runtime/result-slices.ts'
+import { createSliceWanted } from '../runtime/result-slices.ts'
 
 type QueryHandlers = {
   readonly [Name in QueryName]: (
@@ -19,40 +19,40 @@ type QueryHandlers = {
 }
 
 const handlers: QueryHandlers = {
-  'list-clients': ({ core }, query) => core.view.listClients(query.filter, sliceWantedOf(query)),
-  'list-subscriptions': ({ core }, query) => core.view.listSubscriptions(query.filter, sliceWantedOf(query)),
+  'list-clients': ({ core }, query) => core.view.listClients(query.filter, createSliceWanted(query)),
+  'list-subscriptions': ({ core }, query) => core.view.listSubscriptions(query.filter, createSliceWanted(query)),
   'session-count': ({ core }) => core.view.sessions,
-  'cached-authorizations': ({ core }, { clientId }) => ({ found: core.view.cachedAuthorizations(clientId) }),
+  'cached-authorizations': ({ core }, { clientId }) => ({ found: core.view.listCachedAuthorizations(clientId) }),
   'change-client': async ({ commands }, { command }) => (await commands.run(command)).done,
   client: ({ core }, { clientId }) => {
-    const client = core.view.client(clientId)
+    const client = core.view.findClient(clientId)
     return client === undefined ? [] : [client]
   },
   retained: handleQueryRetained,
-  'retained-message': ({ core }, { topic }) => core.view.retainedMessage(topic) ?? null,
+  'retained-message': ({ core }, { topic }) => core.view.findRetainedView(topic) ?? null,
   'delayed-messages': ({ core }, { skip, maxRows }) => ({
     count: core.view.delayedMessages,
-    rows: core.view.delayedSlice(skip, maxRows),
+    rows: core.view.listDelayed(skip, maxRows),
   }),
-  'delayed-message': ({ core }, { id }) => core.view.delayedMessage(id) ?? null,
+  'delayed-message': ({ core }, { id }) => core.view.findDelayed(id) ?? null,
   'delete-delayed': ({ commands }, { id }) => commands.run({ name: 'delete-delayed', id }),
-  slow: slowFor,
-  'memory-users': memoryUsersFor,
-  publish: publishFor,
+  slow: handleQuerySlow,
+  'memory-users': handleQueryMemory,
+  publish: handleQueryPublish,
   'estimate-delivery': ({ core }, { topics, qos }) => core.view.estimateDelivery(topics, qos),
-  subscribe: subscribeFor,
-  unsubscribe: unsubscribeFor,
-  'import-retained': importRetainedFor,
+  subscribe: handleQuerySubscribe,
+  unsubscribe: handleQueryUnsubscribe,
+  'import-retained': handleQueryImportRetained,
   'end-sessions': ({ commands }, { namespace, clientIds }) =>
     commands.run({ name: 'end-sessions', namespace, clientIds }),
   'forget-retained': ({ commands }, { topics }) => commands.run({ name: 'forget-retained', topics }),
   explain,
   matching: ({ core }, { publication, limit }) => core.view.findMatching(publication, limit),
-  flapping: ({ access }, { namespace }) => access.flapping(namespace),
+  flapping: ({ access }, { namespace }) => access.listFlappingBans(namespace),
   dropped: ({ eventLog }, { query, limit }) => eventLog.recentDrops.find(query, limit),
-  bridges: ({ bridges }) => bridges?.reports() ?? [],
+  bridges: ({ bridges }) => bridges?.listReports() ?? [],
   rules: ({ rules }) => rules.report(),
-  gateways: ({ gateways }) => gateways.reports(),
+  gateways: ({ gateways }) => gateways.listReports(),
   'gateway-request': async ({ gateways }, { type, clientId, request }) => ({
     response: await gateways.request(type, clientId, request),
   }),
@@ -61,7 +61,7 @@ const handlers: QueryHandlers = {
     rules.endWatch(watch)
     return true
   },
-  'topic-metrics': ({ rules }) => rules.topicMetrics(),
+  'topic-metrics': ({ rules }) => rules.listTopicMetrics(),
   'reset-topic-metrics': ({ rules }, { topic }) => {
     rules.resetTopicMetrics(topic)
     return {}
@@ -87,14 +87,14 @@ const handlers: QueryHandlers = {
     await rules.discardAction(action)
     return {}
   },
-  'queued-results': ({ rules }, { action }) => rules.queuedResults(action),
+  'queued-results': ({ rules }, { action }) => rules.listQueuedResults(action),
   'discard-queued-results': ({ rules }, { action, entry }) => ({ count: rules.discardQueuedResults(action, entry) }),
-  'dead-letters': ({ rules }, { action }) => rules.deadLetters(action),
+  'dead-letters': ({ rules }, { action }) => rules.listDeadLetters(action),
   'delete-dead-letters': ({ rules }, { action, letter }) => ({ count: rules.deleteDeadLetters(action, letter) }),
   'retry-dead-letters': ({ rules }, { action, letter }) => rules.retryDeadLetters(action, letter),
-  'retry-progress': ({ rules }, { action }) => rules.retryProgress(action),
-  'client-queue': ({ core }, { clientId, limit }) => core.view.clientQueue(clientId, limit) ?? null,
-  timeline: ({ eventLog }, { clientId }) => eventLog.timelines.of(clientId),
+  'retry-progress': ({ rules }, { action }) => rules.readRetryProgress(action),
+  'client-queue': ({ core }, { clientId, limit }) => core.view.findClientQueue(clientId, limit) ?? null,
+  timeline: ({ eventLog }, { clientId }) => eventLog.timelines.listEntries(clientId),
 }
 
 /** `nowMs`: by the clock of the shard, whose last turn may be long ago. Rejects only for an internal error. */

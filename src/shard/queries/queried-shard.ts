@@ -11,16 +11,19 @@ import type { BridgeReport } from '../messages/bridge-assignment.ts'
 
 export interface QueriedShard {
   readonly core: BrokerCore
-  readonly access: Pick<AccessControl, 'explain' | 'flapping'>
+  readonly access: Pick<AccessControl, 'explain' | 'listFlappingBans'>
   readonly commands: Pick<PendingCommands, 'run'>
   readonly eventLog: Pick<EventLog, 'recentDrops' | 'timelines'>
   readonly rules: RuleEngine
   readonly gateways: {
-    reports(): readonly GatewayReport[]
+    listReports(): readonly GatewayReport[]
     request(type: GatewayType, clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined
   }
   /** Undefined until the shard accepts clients. */
   readonly bridges:
-    | { reports(): readonly BridgeReport[]; controlSource(source: string, what: 'start' | 'stop' | 'restart'): void }
+    | {
+        listReports(): readonly BridgeReport[]
+        controlSource(source: string, what: 'start' | 'stop' | 'restart'): void
+      }
     | undefined
 }

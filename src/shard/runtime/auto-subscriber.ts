@@ -14,7 +14,7 @@ import type { AutoSubscription } from '../messages/messages.ts'
 
 export interface AutoSubscriberDependencies {
   readonly log: Log
-  client(clientId: string): ClientView | undefined
+  findClient(clientId: string): ClientView | undefined
   run(command: Command): Promise<CommandResult>
 }
 
@@ -32,21 +32,21 @@ export class AutoSubscriber {
   }
 
   /** The client has connected. */
-  note({ clientId, connection }: Extract<BrokerEvent, { event: 'client-connected' }>): void {
+  handleConnected({ clientId, connection }: Extract<BrokerEvent, { event: 'client-connected' }>): void {
     if (this.#subscriptions.length === 0 || connection.listener.isInternal === true) return
     // Not in the turn in which the client connected.
     setImmediate(() => this.#subscribe(clientId))
   }
 
   #subscribe(clientId: string): void {
-    const client = this.#dependencies.client(clientId)
+    const client = this.#dependencies.findClient(clientId)
     if (client === undefined) return
-    const values = valuesOf(client)
+    const values = toTopicValues(client)
     for (const { topic, qos, options } of this.#subscriptions) {
       const text = fillTopicTemplate(topic, values)
       const filter = text === undefined ? undefined : parseTopicFilter(text)
       if (text === undefined) this.#recordUnusable(clientId, topic, values)
-      else if (filter === undefined) this.#noteFailure(clientId, text, 'invalid-topic')
+      else if (filter === undefined) this.#logFailure(clientId, text, 'invalid-topic')
       else void this.#run({ name: 'subscribe', clientId, filter, qos, options })
     }
   }
@@ -54,7 +54,7 @@ export class AutoSubscriber {
   async #run(command: Extract<Command, { name: 'subscribe' }>): Promise<void> {
     const result = await this.#dependencies.run(command)
     // A disconnected client needs none.
-    if (!result.done && result.why !== 'no-such-client') this.#noteFailure(command.clientId, command.filter, result.why)
+    if (!result.done && result.why !== 'no-such-client') this.#logFailure(command.clientId, command.filter, result.why)
   }
 
   /** A value that is not known is usual. One that the client chose so that it cannot be inserted is reported. */
@@ -62,16 +62,16 @@ export class AutoSubscriber {
     const isUnknown = Object.entries(values).some(
       ([name, value]) => (value ?? '') === '' && topic.includes(`\${${name}}`),
     )
-    if (!isUnknown) this.#noteFailure(clientId, topic, 'unusable-placeholder')
+    if (!isUnknown) this.#logFailure(clientId, topic, 'unusable-placeholder')
   }
 
-  #noteFailure(clientId: string, filter: string, why: string): void {
+  #logFailure(clientId: string, filter: string, why: string): void {
     this.#dependencies.log.warn('auto-subscribe failed', { client: splitNamespacedName(clientId).name, filter, why })
   }
 }
 
 /** Values for placeholders. */
-function valuesOf({ clientId, username, address, port }: ClientView): TopicValues {
+function toTopicValues({ clientId, username, address, port }: ClientView): TopicValues {
   const host = address.replaceAll('/', '')
   return { clientid: splitNamespacedName(clientId).name, username, host, port: port === 0 ? undefined : String(port) }
 }

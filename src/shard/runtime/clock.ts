@@ -10,8 +10,8 @@ export interface Time {
 }
 
 /** Base for the clocks of all shards. `notBeforeMs`: the last time known from before a restart. */
-export function clockBaseMs(notBeforeMs: number): number {
-  return Math.max(Date.now(), notBeforeMs) - monotonicMs()
+export function computeClockBaseMs(notBeforeMs: number): number {
+  return Math.max(Date.now(), notBeforeMs) - readMonotonicMs()
 }
 
 export class Clock implements Time {
@@ -19,7 +19,7 @@ export class Clock implements Time {
 
   constructor(baseMs: number) {
     // The origin of `performance.now()` differs between threads, but it is the cheaper function.
-    this.#offsetMs = baseMs + monotonicMs() - performance.now()
+    this.#offsetMs = baseMs + readMonotonicMs() - performance.now()
   }
 
   /** Whole milliseconds since 1970. */
@@ -29,6 +29,6 @@ export class Clock implements Time {
 }
 
 /** The same in all threads of this process. */
-function monotonicMs(): number {
+function readMonotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6
 }

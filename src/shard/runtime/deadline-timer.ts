@@ -22,7 +22,7 @@ export class DeadlineTimer {
   }
 
   /** Sets the timer for `atMs`; Infinity: there is no deadline. If `atMs` is later than the set time, the timer fires early and is set again then. */
-  setFor(atMs: number, nowMs: () => number): void {
+  schedule(atMs: number, nowMs: () => number): void {
     if (atMs >= this.#atMs || atMs === Infinity) return
     clearTimeout(this.#timer)
     this.#atMs = atMs

@@ -20,14 +20,14 @@ import { delayMemoryReducer } from './v8-flags.ts'
 /** Measurements and actions; tests have their own. */
 export interface GcDependencies {
   /** Memory that V8 has allocated for the heap, used or not, and the buffers outside it. */
-  heapBytes(): number
+  readHeapBytes(): number
   /** Used part of the heap, which a collection visits. */
-  usedBytes(): number
+  readUsedBytes(): number
   /**
    * Memory for clients as the broker counts it (`MemoryAccount`). When a session with a long queue ends, the heap keeps its size until a
    * collection: only this number falls.
    */
-  clientBytes(): number
+  readClientBytes(): number
   /** Empties the caches. */
   forget(): void
   /** Collects garbage; the thread pauses. */
@@ -39,7 +39,7 @@ export interface GcDependencies {
    * Messages received and sent since the start plus their KiB, because large ones leave more garbage. For a shard also the chunks that it
    * relays: the clients of its sockets wait for it as well.
    */
-  traffic(): number
+  readTraffic(): number
 }
 
 /** Interval between checks. After a burst, memory is returned in three to four intervals, and that takes at most a minute. */
@@ -107,26 +107,26 @@ export class IdleGc {
 
   constructor(dependencies: GcDependencies) {
     this.#dependencies = dependencies
-    this.#traffic = dependencies.traffic()
+    this.#traffic = dependencies.readTraffic()
     this.#checkedAtMs = dependencies.nowMs()
-    this.#peakBytes = dependencies.heapBytes()
+    this.#peakBytes = dependencies.readHeapBytes()
     this.#next = 'collect'
   }
 
   /** Must be called at regular intervals. */
   check(): void {
-    const trafficPerSecond = this.#trafficPerSecond()
-    this.#peakBytes = Math.max(this.#peakBytes, this.#dependencies.heapBytes())
+    const trafficPerSecond = this.#measureTrafficPerSecond()
+    this.#peakBytes = Math.max(this.#peakBytes, this.#dependencies.readHeapBytes())
     if (trafficPerSecond >= maxIdleTraffic) return this.#checkWithTraffic(trafficPerSecond)
     this.#moderateIntervals = 0
-    if (this.#reclaimableBytes(this.#released) < minReclaimBytes) return
+    if (this.#computeReclaimableBytes(this.#released) < minReclaimBytes) return
     if (this.#next === 'collect') this.#collect()
     else this.#release()
   }
 
   /** Returns the traffic per second since the last check. The first intervals are shorter. */
-  #trafficPerSecond(): number {
-    const traffic = this.#dependencies.traffic()
+  #measureTrafficPerSecond(): number {
+    const traffic = this.#dependencies.readTraffic()
     const nowMs = this.#dependencies.nowMs()
     const seconds = (nowMs - this.#checkedAtMs) / 1_000
     const perSecond = (traffic - this.#traffic) / seconds
@@ -149,21 +149,22 @@ export class IdleGc {
   /** Collects, and releases if the collection was fast. */
   #tryToRelease(): void {
     if (this.#collectWithCaches() <= quickCollectionMs) return this.#release()
-    this.#noteCollected()
-    this.#releaseAttempts = this.#reclaimableBytes(this.#released) < minReclaimBytes ? 0 : this.#releaseAttempts - 1
+    this.#recordCollected()
+    this.#releaseAttempts =
+      this.#computeReclaimableBytes(this.#released) < minReclaimBytes ? 0 : this.#releaseAttempts - 1
   }
 
   #isWorthwhile(trafficPerSecond: number): boolean {
-    const reclaimBytes = this.#reclaimableBytes(this.#collected)
-    const usedBytes = this.#dependencies.usedBytes()
+    const reclaimBytes = this.#computeReclaimableBytes(this.#collected)
+    const usedBytes = this.#dependencies.readUsedBytes()
     if (trafficPerSecond < maxLittleTraffic) return reclaimBytes >= minReclaimBytes && usedBytes <= maxBytesToCollect
     if (trafficPerSecond >= maxModerateTraffic || usedBytes > maxBytesToRelease) return false
     return reclaimBytes >= minReclaimWithTrafficBytes
   }
 
   /** Returns the growth of the heap since then, plus the memory that clients used then and do not use any more. */
-  #reclaimableBytes(since: Sizes): number {
-    const freedBytes = Math.max(0, since.clientBytes - this.#dependencies.clientBytes())
+  #computeReclaimableBytes(since: Sizes): number {
+    const freedBytes = Math.max(0, since.clientBytes - this.#dependencies.readClientBytes())
     return this.#peakBytes - since.heapBytes + freedBytes
   }
 
@@ -175,17 +176,17 @@ export class IdleGc {
   #collectAndRelease(): void {
     const beganAtMs = this.#dependencies.nowMs()
     const durationMs = this.#collectWithCaches()
-    if (this.#releasesAfter(durationMs)) this.#dependencies.release()
+    if (this.#shouldRelease(durationMs)) this.#dependencies.release()
     const endedAtMs = this.#dependencies.nowMs()
     this.#collectsNextAtMs = endedAtMs + (endedAtMs - beganAtMs) * workPerCollection
-    this.#noteReleased()
+    this.#recordReleased()
   }
 
   /** Returns whether to release the pages that the collection has emptied. V8 kept 119 MB of such pages after client IDs of 60 KB. */
-  #releasesAfter(collectionMs: number): boolean {
+  #shouldRelease(collectionMs: number): boolean {
     const nowMs = this.#dependencies.nowMs()
     if (collectionMs <= quickCollectionMs) return true
-    if (nowMs < this.#releasesNextAtMs || this.#dependencies.usedBytes() > maxBytesToRelease) return false
+    if (nowMs < this.#releasesNextAtMs || this.#dependencies.readUsedBytes() > maxBytesToRelease) return false
     this.#releasesNextAtMs = nowMs + slowReleaseIntervalMs
     return true
   }
@@ -200,33 +201,36 @@ export class IdleGc {
 
   #collect(): void {
     this.#dependencies.forget()
-    if (this.#dependencies.usedBytes() > maxBytesToCollect) return this.#noteReleased()
+    if (this.#dependencies.readUsedBytes() > maxBytesToCollect) return this.#recordReleased()
     this.#dependencies.collect()
-    if (this.#dependencies.usedBytes() > maxBytesToRelease) this.#noteReleased()
+    if (this.#dependencies.readUsedBytes() > maxBytesToRelease) this.#recordReleased()
     else this.#next = 'release'
   }
 
   #release(): void {
     this.#dependencies.release()
-    this.#noteReleased()
+    this.#recordReleased()
   }
 
   /** Records the sizes after a release. The next collection follows when the heap grows, or when clients use less. */
-  #noteReleased(): void {
-    this.#noteCollected()
+  #recordReleased(): void {
+    this.#recordCollected()
     this.#released = this.#collected
     this.#releaseAttempts = 0
   }
 
-  #noteCollected(): void {
-    this.#collected = { heapBytes: this.#dependencies.heapBytes(), clientBytes: this.#dependencies.clientBytes() }
+  #recordCollected(): void {
+    this.#collected = {
+      heapBytes: this.#dependencies.readHeapBytes(),
+      clientBytes: this.#dependencies.readClientBytes(),
+    }
     this.#peakBytes = this.#collected.heapBytes
     this.#next = 'collect'
   }
 }
 
 /** Returns the traffic for `GcDependencies.traffic`. */
-export function trafficIn(counter: (name: CounterName) => number): number {
+export function computeTraffic(counter: (name: CounterName) => number): number {
   const bytes = counter('bytesReceived') + counter('bytesSent')
   return counter('messagesReceived') + counter('messagesSent') + Math.floor(bytes / 1_024)
 }
@@ -251,9 +255,9 @@ export interface HeapManager {
  * Manages the heap of this thread instead of V8's own memory reducer, which runs eight seconds after a collection
  * regardless of traffic, so that messages wait for a millisecond and more.
  */
-export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget' | 'clientBytes'>): HeapManager {
+export function startIdleGc(within: Pick<GcDependencies, 'readTraffic' | 'forget' | 'readClientBytes'>): HeapManager {
   delayMemoryReducer()
-  const heap = threadHeap()
+  const heap = createThreadHeap()
   const idleGc = new IdleGc({ ...heap, ...within })
   const lagMs = (threadId % (checkIntervalMs / checkLagMs)) * checkLagMs
   for (const checkMs of firstChecksMs) setTimeout(() => idleGc.check(), checkMs + lagMs).unref()
@@ -272,19 +276,19 @@ export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget' | 
 }
 
 /** Returns functions that read and collect the heap of this thread. */
-export function threadHeap(): Omit<GcDependencies, 'traffic' | 'forget' | 'clientBytes'> & {
+export function createThreadHeap(): Omit<GcDependencies, 'readTraffic' | 'forget' | 'readClientBytes'> & {
   /** Collects the young generation only. */
   collectYoung(): void
 } {
   let exposed: Collect | undefined
   const collect: Collect = (options) => (exposed ??= exposeGc())(options)
   return {
-    heapBytes: () => {
+    readHeapBytes: () => {
       const { total_heap_size: heap, external_memory: externalBytes } = getHeapStatistics()
       return heap + externalBytes
     },
     nowMs: () => performance.now(),
-    usedBytes: () => getHeapStatistics().used_heap_size,
+    readUsedBytes: () => getHeapStatistics().used_heap_size,
     collect: () => collect({ type: 'major', execution: 'sync', flavor: 'regular' }),
     release: () => collect({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
     collectYoung: () => collect({ type: 'minor' }),

@@ -10,7 +10,7 @@ export interface LibraryGuardDependencies {
   /** A clock that does not jump. */
   monotonicMs(): number
   /** Counts an exception of a library. */
-  noteFailure(): void
+  countFailure(): void
   /** Closes the connections of all actions and sources that use the library, and opens them again after the delay. */
   restartUsers(library: LibraryName, why: string, delayMs: number): void
 }
@@ -47,15 +47,15 @@ export class LibraryGuard {
   handle(error: unknown): void {
     const library = error instanceof Error && this.#internal.has(error) ? undefined : findFailedLibrary(error)
     if (library === undefined) throw error
-    this.#noteFailure(library, maskUrlSecrets(messageOf(error)))
+    this.#handleFailure(library, maskUrlSecrets(messageOf(error)))
   }
 
-  #noteFailure(library: LibraryName, reason: string): void {
+  #handleFailure(library: LibraryName, reason: string): void {
     const dependencies = this.#dependencies
     const nowMs = dependencies.monotonicMs()
     const failures = this.#failures.get(library) ?? { delayMs: 0, restartsAtMs: 0, unreported: 0 }
     this.#failures.set(library, failures)
-    dependencies.noteFailure()
+    dependencies.countFailure()
     failures.unreported++
     // Connections that are being closed may throw as well. Their users wait already.
     if (nowMs < failures.restartsAtMs) return

@@ -15,13 +15,13 @@ export function createMemoryTable(shards: number): SharedArrayBuffer {
 }
 
 /** Returns the row of a shard in a table of `createMemoryTable`. */
-export function memoryRow(table: SharedArrayBuffer, shardNumber: number): Float64Array {
+export function getMemoryRow(table: SharedArrayBuffer, shardNumber: number): Float64Array {
   return new Float64Array(table, shardNumber * rowBytes, memoryUses.length)
 }
 
 /** Returns the sums over all shards. */
 export function readMemoryTable(table: SharedArrayBuffer): Record<MemoryUse, number> {
-  const rows = Array.from({ length: table.byteLength / rowBytes }, (_, shard) => memoryRow(table, shard))
+  const rows = Array.from({ length: table.byteLength / rowBytes }, (_, shard) => getMemoryRow(table, shard))
   const sums = memoryUses.map((use, column) => [use, rows.reduce((sum, row) => sum + row[column], 0)] as const)
   return Object.fromEntries(sums) as Record<MemoryUse, number>
 }

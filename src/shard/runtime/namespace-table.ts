@@ -45,10 +45,10 @@ const usPerSecond = 1_000_000
 
 /** Creates shared memory for the namespaces of this number of shards, without limits. */
 export function createNamespaceTable(shards: number): SharedArrayBuffer {
-  return new SharedArrayBuffer(placesOf(shards).bytes)
+  return new SharedArrayBuffer(computeLayout(shards).bytes)
 }
 
-function placesOf(shards: number): { readonly slotCells: number; readonly bytes: number } {
+function computeLayout(shards: number): { readonly slotCells: number; readonly bytes: number } {
   const slotCells = limitCells + countCells * (1 + shards)
   const wide = 2 * slots * BigInt64Array.BYTES_PER_ELEMENT
   return { slotCells, bytes: wide + (limitCells + slots * slotCells) * Int32Array.BYTES_PER_ELEMENT }
@@ -65,34 +65,36 @@ export class NamespaceTable implements NamespaceQuotas {
   constructor(table: SharedArrayBuffer, { shards, own }: { readonly shards: number; readonly own?: number }) {
     this.#wide = new BigInt64Array(table, 0, 2 * slots)
     this.#cells = new Int32Array(table, this.#wide.byteLength)
-    this.#slotCells = placesOf(shards).slotCells
+    this.#slotCells = computeLayout(shards).slotCells
     this.#own = own ?? -1
   }
 
   takeClient(namespace: string, isInPlaceOfAnother: boolean): boolean {
-    const slot = this.#slotOf(namespace)
-    const taken = this.#count(slot, countedClients, 1)
-    if (isInPlaceOfAnother || taken <= this.#limit(slot, clientsLimit)) return true
-    this.#count(slot, countedClients, -1)
+    const slot = this.#ensureSlot(namespace)
+    const taken = this.#addToCount(slot, countedClients, 1)
+    if (isInPlaceOfAnother || taken <= this.#readLimit(slot, clientsLimit)) return true
+    this.#addToCount(slot, countedClients, -1)
     return false
   }
 
-  giveBackClient(namespace: string): void {
-    this.#count(this.#slotOf(namespace), countedClients, -1)
+  releaseClient(namespace: string): void {
+    this.#addToCount(this.#ensureSlot(namespace), countedClients, -1)
   }
 
   allowsRetained(namespace: string): boolean {
-    const slot = this.#slotOf(namespace)
-    return Atomics.load(this.#cells, this.#countAt(slot, countedRetained)) < this.#limit(slot, retainedLimit)
+    const slot = this.#ensureSlot(namespace)
+    return (
+      Atomics.load(this.#cells, this.#computeCountOffset(slot, countedRetained)) < this.#readLimit(slot, retainedLimit)
+    )
   }
 
   countRetained(namespace: string, change: 1 | -1): void {
-    this.#count(this.#slotOf(namespace), countedRetained, change)
+    this.#addToCount(this.#ensureSlot(namespace), countedRetained, change)
   }
 
   takeMessage(namespace: string, nowMs: number): number {
-    const slot = this.#slotOf(namespace)
-    const perSecond = this.#limit(slot, rateLimit)
+    const slot = this.#ensureSlot(namespace)
+    const perSecond = this.#readLimit(slot, rateLimit)
     if (perSecond === Infinity) return 0
     const nowUs = Math.floor(nowMs * usPerMs)
     const stepUs = Math.ceil(usPerSecond / perSecond)
@@ -106,57 +108,58 @@ export class NamespaceTable implements NamespaceQuotas {
     }
   }
 
-  counts(namespace: string): NamespaceCounts {
-    const slot = this.#slotOf(namespace)
-    const count = (what: number): number => Atomics.load(this.#cells, this.#countAt(slot, what))
-    return { clients: count(countedClients), retainedMessages: count(countedRetained) }
+  readCounts(namespace: string): NamespaceCounts {
+    const slot = this.#ensureSlot(namespace)
+    const readCount = (what: number): number => Atomics.load(this.#cells, this.#computeCountOffset(slot, what))
+    return { clients: readCount(countedClients), retainedMessages: readCount(countedRetained) }
   }
 
   /** For every namespace without its own limits. */
   setUsualLimits(limits: NamespaceLimits): void {
     for (const [place, name] of limitNames.entries())
-      Atomics.store(this.#cells, place, written(limits[name] ?? 'infinity'))
+      Atomics.store(this.#cells, place, encodeLimit(limits[name] ?? 'infinity'))
   }
 
   setOwnLimits(namespace: string, limits: OwnNamespaceLimits): void {
-    const first = this.#slotAt(this.#slotOf(namespace))
-    for (const [place, name] of limitNames.entries()) Atomics.store(this.#cells, first + place, written(limits[name]))
+    const first = this.#computeSlotOffset(this.#ensureSlot(namespace))
+    for (const [place, name] of limitNames.entries())
+      Atomics.store(this.#cells, first + place, encodeLimit(limits[name]))
   }
 
   /** The thread of a shard has ended: its counts are removed. */
   freeShard(shard: number): void {
     for (let slot = 0; slot < slots; slot++) {
       for (let what = 0; what < countCells; what++) {
-        const had = Atomics.exchange(this.#cells, this.#countAt(slot, what, shard), 0)
-        if (had !== 0) Atomics.sub(this.#cells, this.#countAt(slot, what), had)
+        const had = Atomics.exchange(this.#cells, this.#computeCountOffset(slot, what, shard), 0)
+        if (had !== 0) Atomics.sub(this.#cells, this.#computeCountOffset(slot, what), had)
       }
     }
   }
 
-  #count(slot: number, what: number, change: 1 | -1): number {
-    if (this.#own >= 0) Atomics.add(this.#cells, this.#countAt(slot, what, this.#own), change)
-    return Atomics.add(this.#cells, this.#countAt(slot, what), change) + change
+  #addToCount(slot: number, what: number, change: 1 | -1): number {
+    if (this.#own >= 0) Atomics.add(this.#cells, this.#computeCountOffset(slot, what, this.#own), change)
+    return Atomics.add(this.#cells, this.#computeCountOffset(slot, what), change) + change
   }
 
-  #limit(slot: number, which: number): number {
-    const own = Atomics.load(this.#cells, this.#slotAt(slot) + which)
+  #readLimit(slot: number, which: number): number {
+    const own = Atomics.load(this.#cells, this.#computeSlotOffset(slot) + which)
     const limit = own === asUsual ? Atomics.load(this.#cells, which) : own
     return limit === noLimit || limit === asUsual ? Infinity : limit
   }
 
-  #slotAt(slot: number): number {
+  #computeSlotOffset(slot: number): number {
     return limitCells + slot * this.#slotCells
   }
 
   /** `shard` undefined: the total. */
-  #countAt(slot: number, what: number, shard = -1): number {
-    return this.#slotAt(slot) + limitCells + countCells * (1 + shard) + what
+  #computeCountOffset(slot: number, what: number, shard = -1): number {
+    return this.#computeSlotOffset(slot) + limitCells + countCells * (1 + shard) + what
   }
 
-  #slotOf(namespace: string): number {
+  #ensureSlot(namespace: string): number {
     const known = this.#known.get(namespace)
     if (known !== undefined) return known
-    const name = digestOf(namespace)
+    const name = computeDigest(namespace)
     const last = slots - 1
     for (let step = 0, slot = Number(BigInt.asUintN(32, name)) % last; step < last; step++, slot = (slot + 1) % last) {
       const before = Atomics.compareExchange(this.#wide, 2 * slot, 0n, name)
@@ -168,11 +171,11 @@ export class NamespaceTable implements NamespaceQuotas {
   }
 }
 
-function written(limit: number | 'infinity' | undefined): number {
+function encodeLimit(limit: number | 'infinity' | undefined): number {
   return limit === undefined ? asUsual : limit === 'infinity' ? noLimit : limit
 }
 
 /** Never 0, which marks a free slot. */
-function digestOf(namespace: string): bigint {
+function computeDigest(namespace: string): bigint {
   return createHash('sha256').update(namespace).digest().readBigInt64BE() | 1n
 }

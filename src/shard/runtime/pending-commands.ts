@@ -3,13 +3,13 @@
 import type { Command, CommandResult, Input, RequestId } from '../../core/index.ts'
 
 export class PendingCommands {
-  readonly #input: (input: Input) => void
+  readonly #handleInput: (input: Input) => void
   readonly #waiting = new Map<RequestId, (result: CommandResult) => void>()
   /** 0 is not used. */
   #last: RequestId = 0
 
   constructor(input: (input: Input) => void) {
-    this.#input = input
+    this.#handleInput = input
   }
 
   /** Resolves when the result is durable on this and other shards. Never rejects. */
@@ -17,7 +17,7 @@ export class PendingCommands {
     const requestId = ++this.#last
     return new Promise((resolve) => {
       this.#waiting.set(requestId, resolve)
-      this.#input({ kind: 'command', requestId, command })
+      this.#handleInput({ kind: 'command', requestId, command })
     })
   }
 

@@ -8,7 +8,7 @@ const maxLookingMs = 2
 /** Maximum number of rows; further ones need another query. */
 export const maxRowsInSlice = 250
 
-export function sliceWantedOf({ from, skip, maxRows }: SliceRequest): SliceWanted {
+export function createSliceWanted({ from, skip, maxRows }: SliceRequest): SliceWanted {
   const endsAtMs = performance.now() + maxLookingMs
   return { from, skip, maxRows: Math.min(maxRows, maxRowsInSlice), isOver: () => performance.now() >= endsAtMs }
 }

@@ -15,13 +15,13 @@ export interface ShardDependencies {
   readonly log: Log
   readonly ruleHook: RuleHook
   /** Returns a listener of any shard by its number. Undefined: the listener is closed. */
-  listenerOf(number: number): ShardListener | undefined
+  findListener(number: number): ShardListener | undefined
   /** Accepts a relayed stream that carries datagrams of a gateway and belongs to no client. Returns false for other streams. `number`: its listener. */
   acceptGatewayStream(stream: ByteStream, number: number): boolean
   /** Random text, so that assigned client IDs cannot be guessed. */
   readonly identity: string
   /** Called at the end of the turn with the first message, from a client or from another shard. */
-  noteFirstMessage(): void
+  onFirstMessage(): void
   raiseAlarm(name: AlarmName, message: string): void
   endAlarm(name: AlarmName, message: string): void
   /** Reports an internal error: the thread ends and is restarted. */

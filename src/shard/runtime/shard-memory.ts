@@ -2,7 +2,7 @@
 
 import { MemoryAccount, type BrokerView, type MemoryLevel } from '../../core/index.ts'
 import { TopicTable } from '../../protocol/index.ts'
-import { memoryRow } from './memory-table.ts'
+import { getMemoryRow } from './memory-table.ts'
 import type { ShardStart } from '../messages/messages.ts'
 
 const maxTopics = 262_144
@@ -18,7 +18,7 @@ export class ShardMemory {
   readonly topics: TopicTable
 
   constructor({ memoryTable, memoryPartBytes = Infinity, shardNumber }: ShardStart) {
-    const row = memoryTable && memoryRow(memoryTable, shardNumber)
+    const row = memoryTable && getMemoryRow(memoryTable, shardNumber)
     // Removes the values from before the restart of the shard.
     row?.fill(0)
     this.account = new MemoryAccount(row)

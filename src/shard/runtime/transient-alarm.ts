@@ -29,7 +29,7 @@ export class TransientAlarm {
   }
 
   /** Called for each event. */
-  note(message: string): void {
+  record(message: string): void {
     if (this.#timer === undefined) this.#raise(message)
     else this.#lastText = message
   }

@@ -24,6 +24,6 @@ const maxUnsentReportBytes = 65_536
 const unsentReportShare = 1 / 4
 
 /** Returns the number of unsent bytes of a client from which on each completed write is reported to the core. */
-export function unsentReportBytes(maxUnsentBytes: number): number {
+export function computeUnsentReportBytes(maxUnsentBytes: number): number {
   return Math.min(maxUnsentReportBytes, maxUnsentBytes * unsentReportShare)
 }

@@ -2,7 +2,7 @@
 // turn; others are separate inputs.
 
 import type { AccessControl, AuthenticateRequest, ConnectRequest, AuthorizationRequest } from '../../access/index.ts'
-import { type AuthenticationResult, type Input, plainIdentity } from '../../core/index.ts'
+import { type AuthenticationResult, type Input, createIdentity } from '../../core/index.ts'
 
 export interface AccessRequestsCallbacks {
   /** Passes a response to the core within the current turn. */
@@ -21,7 +21,7 @@ export class AccessRequests {
     this.#callbacks = callbacks
   }
 
-  take(request: ConnectRequest | AuthenticateRequest | AuthorizationRequest): void {
+  handle(request: ConnectRequest | AuthenticateRequest | AuthorizationRequest): void {
     const { requestId } = request
     if (request.kind === 'authorize') {
       this.#passResponse(this.#access.prepare(request), () => ({ kind: 'permission-ready', requestId }))
@@ -29,7 +29,7 @@ export class AccessRequests {
     }
     if (request.kind === 'authenticate' && request.connection.listener.isInternal === true) {
       // A bridge of this broker has no listener and needs no authentication.
-      const who = plainIdentity(request.clientId, undefined, request.connection.peerAddress)
+      const who = createIdentity(request.clientId, undefined, request.connection.peerAddress)
       const identity = { ...who, authenticatedBy: 'bridge' }
       return this.#callbacks.respond({
         kind: 'authentication-result',

@@ -11,9 +11,9 @@ const maxPauseMs = 5_000
 const worksAgain = 'the disk works again'
 
 export interface CommitPipelineCallbacks {
-  noteCommitted(batch: Batch): void
+  onCommitted(batch: Batch): void
   /** Called when the disk fails or works again. */
-  noteHealth(isHealthy: boolean, why: string): void
+  onHealthChange(isHealthy: boolean, why: string): void
   /** Reports an internal error, or a store that broke its contract: the shard cannot continue. */
   fail(error: unknown): void
 }
@@ -43,7 +43,7 @@ export class CommitPipeline {
   }
 
   /** Sets the failure that the store owner reported. Undefined: the disk works. */
-  noteTrouble(trouble: string | undefined): void {
+  setTrouble(trouble: string | undefined): void {
     this.#trouble = trouble
     this.#reportHealth(trouble ?? worksAgain)
   }
@@ -54,7 +54,7 @@ export class CommitPipeline {
     this.#write(batch).then(
       () => {
         this.#isBusy = false
-        this.#callbacks.noteCommitted(batch)
+        this.#callbacks.onCommitted(batch)
         if (!this.#isBusy) for (const wake of this.#idle.splice(0)) wake()
       },
       (error: unknown) => this.#callbacks.fail(error),
@@ -62,7 +62,7 @@ export class CommitPipeline {
   }
 
   /** Resolves when nothing is being written. */
-  whenIdle(): Promise<void> {
+  waitUntilIdle(): Promise<void> {
     return this.#isBusy ? new Promise((resolve) => this.#idle.push(resolve)) : Promise.resolve()
   }
 
@@ -96,7 +96,7 @@ export class CommitPipeline {
     const isHealthy = this.#isWriting && this.#trouble === undefined
     if (this.#isHealthy === isHealthy) return
     this.#isHealthy = isHealthy
-    this.#callbacks.noteHealth(isHealthy, why)
+    this.#callbacks.onHealthChange(isHealthy, why)
   }
 }
 

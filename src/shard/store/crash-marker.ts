@@ -40,7 +40,7 @@ export class CrashMarker {
   }
 
   /** An existing mark stays, because the shard is failing because of it. */
-  during(suspect: CrashCandidate, work: () => void): void {
+  runMarked(suspect: CrashCandidate, work: () => void): void {
     const isMine = Atomics.load(this.#header, 0) === 0
     if (isMine) this.set(suspect)
     work()

@@ -18,9 +18,9 @@ const maxConcurrentReads = 8
 export interface MessageLoadsCallbacks {
   /** Passes a response to the core, within `marked`. If that throws, the crash marker keeps the name of the record. */
   respond(response: MessageLoaded, marked: (work: () => void) => void): void
-  noteFailure(text: string): void
+  onFailure(text: string): void
   /** Called when all reads that had failed have succeeded. */
-  noteRecovery(): void
+  onRecovery(): void
   /** Reports an internal error: the shard cannot continue. */
   fail(error: unknown): void
 }
@@ -33,7 +33,7 @@ export class MessageLoads {
   #activeReads = 0
   #failing = 0
   #isEnding = false
-  #whenIdle: (() => void) | undefined
+  #onIdle: (() => void) | undefined
 
   constructor(store: Store, callbacks: MessageLoadsCallbacks, crashMarker?: CrashMarker) {
     this.#store = store
@@ -49,7 +49,7 @@ export class MessageLoads {
   /** Starts no further reads; resolves when none is in progress. */
   async end(): Promise<void> {
     this.#isEnding = true
-    if (this.#activeReads > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
+    if (this.#activeReads > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
   }
 
   #readNext(): void {
@@ -65,10 +65,10 @@ export class MessageLoads {
         this.#activeReads--
         if (read !== undefined) this.#respond(load, read.message)
         this.#readNext()
-        if (this.#activeReads === 0) this.#whenIdle?.()
+        if (this.#activeReads === 0) this.#onIdle?.()
       },
       (error: unknown) => {
-        this.#crashMarker?.set(candidateOf(load))
+        this.#crashMarker?.set(toCrashCandidate(load))
         this.#callbacks.fail(error)
       },
     )
@@ -78,7 +78,7 @@ export class MessageLoads {
   #respond(load: LoadMessage, message: StoredMessage | undefined): void {
     const response = { kind: 'message-loaded', requestId: load.requestId, message } as const
     this.#callbacks.respond(response, (work) =>
-      this.#crashMarker === undefined ? work() : this.#crashMarker.during(candidateOf(load), work),
+      this.#crashMarker === undefined ? work() : this.#crashMarker.runMarked(toCrashCandidate(load), work),
     )
   }
 
@@ -88,14 +88,14 @@ export class MessageLoads {
     for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
       try {
         const message = await readMessage(this.#store, of)
-        if (hasFailed && --this.#failing === 0) this.#callbacks.noteRecovery()
+        if (hasFailed && --this.#failing === 0) this.#callbacks.onRecovery()
         return { message }
       } catch (error) {
         if (!(error instanceof StorageFailure)) throw error
         if (!hasFailed) this.#failing++
         hasFailed = true
         const what = of.kind === 'will' ? 'a will' : 'a retained message'
-        this.#callbacks.noteFailure(`${what} could not be read: ${error.message}`)
+        this.#callbacks.onFailure(`${what} could not be read: ${error.message}`)
       }
       await pause(pauseMs)
     }
@@ -110,7 +110,7 @@ async function readMessage(store: Store, of: MessageRecordKey): Promise<StoredMe
   return undefined
 }
 
-function candidateOf({ of }: LoadMessage): CrashCandidate {
+function toCrashCandidate({ of }: LoadMessage): CrashCandidate {
   return of.kind === 'will' ? { kind: 'session', clientId: of.clientId } : { kind: 'retained', topic: of.topic }
 }
 

@@ -23,9 +23,9 @@ export interface QueueReadsCallbacks {
    */
   respond(response: QueueLoaded, marked: (work: () => void) => void): void
   /** Called when a read failed. The read is retried. */
-  noteFailure(text: string): void
+  onFailure(text: string): void
   /** Called when all reads that had failed have succeeded. */
-  noteRecovery(): void
+  onRecovery(): void
   /** Reports an internal error, or a store that broke its contract: the shard cannot continue. */
   fail(error: unknown): void
 }
@@ -42,7 +42,7 @@ export class QueueReads {
   /** Number of active reads that have failed at least once. */
   #failing = 0
   #isEnding = false
-  #whenIdle: (() => void) | undefined
+  #onIdle: (() => void) | undefined
 
   constructor(store: Store, callbacks: QueueReadsCallbacks, crashMarker?: CrashMarker) {
     this.#crashMarker = crashMarker
@@ -53,7 +53,7 @@ export class QueueReads {
   /** Starts no further reads. Resolves when no read is in progress and no snapshot is open. */
   async end(): Promise<void> {
     this.#isEnding = true
-    if (this.#activeReads > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
+    if (this.#activeReads > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
     await this.#readers.closeAll()
   }
 
@@ -62,7 +62,7 @@ export class QueueReads {
     else this.#waitingForCommit.push(load)
   }
 
-  noteCommitted(batch: number): void {
+  handleCommitted(batch: number): void {
     if (this.#waitingForCommit.length === 0) return
     const ready = this.#waitingForCommit.filter((load) => load.afterBatch <= batch)
     this.#waitingForCommit = this.#waitingForCommit.filter((load) => load.afterBatch > batch)
@@ -87,7 +87,7 @@ export class QueueReads {
         this.#activeReads--
         if (part !== undefined) this.#respond(load, part)
         this.#readNext()
-        if (this.#activeReads === 0) this.#whenIdle?.()
+        if (this.#activeReads === 0) this.#onIdle?.()
       },
       (error: unknown) => {
         this.#crashMarker?.set({ kind: 'session', clientId: load.clientId })
@@ -100,7 +100,7 @@ export class QueueReads {
   #respond({ requestId, clientId }: LoadQueue, part: QueuePart): void {
     const response = { kind: 'queue-loaded', requestId, ...part } as const
     this.#callbacks.respond(response, (work) =>
-      this.#crashMarker === undefined ? work() : this.#crashMarker.during({ kind: 'session', clientId }, work),
+      this.#crashMarker === undefined ? work() : this.#crashMarker.runMarked({ kind: 'session', clientId }, work),
     )
   }
 
@@ -110,22 +110,22 @@ export class QueueReads {
     for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
       try {
         const part = await this.#readers.read(load)
-        if (hasFailed) this.#noteRecovery()
+        if (hasFailed) this.#handleRecovery()
         return part
       } catch (error) {
         if (!(error instanceof StorageFailure)) throw error
         if (!hasFailed) this.#failing++
         hasFailed = true
-        this.#callbacks.noteFailure(`the queue of a session could not be read: ${error.message}`)
+        this.#callbacks.onFailure(`the queue of a session could not be read: ${error.message}`)
       }
       await pause(pauseMs)
     }
     return undefined
   }
 
-  #noteRecovery(): void {
+  #handleRecovery(): void {
     this.#failing--
-    if (this.#failing === 0) this.#callbacks.noteRecovery()
+    if (this.#failing === 0) this.#callbacks.onRecovery()
   }
 }
 

@@ -29,12 +29,12 @@ export async function restoreBroker(
   const release = store.shareClientIds()
   for (const kind of restoredKinds) {
     for await (const record of store.read({ kind })) {
-      marked(mark, suspectOf(record), () => core.handle({ kind: 'restore', records: [record] }, nowMs))
+      runMarked(mark, findCrashCandidate(record), () => core.handle({ kind: 'restore', records: [record] }, nowMs))
     }
   }
   for await (const bounds of readAllQueueBounds(store)) {
     const { clientId } = bounds
-    marked(mark, { kind: 'session', clientId }, () => core.handle({ kind: 'restore-queue', ...bounds }, nowMs))
+    runMarked(mark, { kind: 'session', clientId }, () => core.handle({ kind: 'restore-queue', ...bounds }, nowMs))
   }
   for await (const counts of store.countPayloadReferences()) {
     core.handle({ kind: 'payloads-counted', counts, isEnd: false }, nowMs)
@@ -44,13 +44,13 @@ export async function restoreBroker(
 }
 
 /** Runs `work` with a crash marker. If `work` throws, the crash marker keeps the suspect. */
-function marked(mark: CrashMarker | undefined, suspect: CrashCandidate | undefined, work: () => void): void {
+function runMarked(mark: CrashMarker | undefined, suspect: CrashCandidate | undefined, work: () => void): void {
   if (mark === undefined || suspect === undefined) work()
-  else mark.during(suspect, work)
+  else mark.runMarked(suspect, work)
 }
 
 /** Returns the session or retained message that is quarantined if the record makes the shard fail; undefined: the broker needs the record. */
-function suspectOf(record: StoredRecord): CrashCandidate | undefined {
+function findCrashCandidate(record: StoredRecord): CrashCandidate | undefined {
   if (record.kind === 'retained') return { kind: 'retained', topic: record.message.topic }
   return 'clientId' in record && record.clientId !== undefined
     ? { kind: 'session', clientId: record.clientId }

@@ -19,8 +19,8 @@ export interface StoreReadsCallbacks {
     response: Extract<Input, { kind: 'queue-loaded' | 'message-loaded' }>,
     marked: (work: () => void) => void,
   ): void
-  noteFailure(text: string): void
-  noteRecovery(): void
+  onFailure(text: string): void
+  onRecovery(): void
   fail(error: unknown): void
 }
 
@@ -30,8 +30,8 @@ export class StoreReads {
   readonly #failing = new Set<'queues' | 'messages'>()
 
   constructor(store: Store, callbacks: StoreReadsCallbacks, mark?: CrashMarker) {
-    this.#queues = new QueueReads(store, this.#callbacksFor('queues', callbacks), mark)
-    this.#messages = new MessageLoads(store, this.#callbacksFor('messages', callbacks), mark)
+    this.#queues = new QueueReads(store, this.#createCallbacks('queues', callbacks), mark)
+    this.#messages = new MessageLoads(store, this.#createCallbacks('messages', callbacks), mark)
   }
 
   add(request: StoreRead, committedBatch: number): void {
@@ -39,24 +39,24 @@ export class StoreReads {
     else this.#messages.add(request)
   }
 
-  noteCommitted(batch: number): void {
-    this.#queues.noteCommitted(batch)
+  handleCommitted(batch: number): void {
+    this.#queues.handleCommitted(batch)
   }
 
   async end(): Promise<void> {
     await Promise.all([this.#queues.end(), this.#messages.end()])
   }
 
-  #callbacksFor(name: 'queues' | 'messages', callbacks: StoreReadsCallbacks): StoreReadsCallbacks {
+  #createCallbacks(name: 'queues' | 'messages', callbacks: StoreReadsCallbacks): StoreReadsCallbacks {
     return {
       respond: (response, marked) => callbacks.respond(response, marked),
-      noteFailure: (text) => {
+      onFailure: (text) => {
         this.#failing.add(name)
-        callbacks.noteFailure(text)
+        callbacks.onFailure(text)
       },
-      noteRecovery: () => {
+      onRecovery: () => {
         this.#failing.delete(name)
-        if (this.#failing.size === 0) callbacks.noteRecovery()
+        if (this.#failing.size === 0) callbacks.onRecovery()
       },
       fail: (error) => callbacks.fail(error),
     }

@@ -3,7 +3,7 @@
 import type { SqlValue } from '../sql/sql-entry.ts'
 
 /** Returns the bytes of the literal as Latin-1 characters, so that binary data is unchanged. */
-export function clickhouseLiteral(value: SqlValue | undefined): string {
+export function formatClickhouseLiteral(value: SqlValue | undefined): string {
   if (value === undefined || value === null) return 'NULL'
   if (typeof value === 'boolean') return value ? '1' : '0'
   if (typeof value === 'number') return String(value)

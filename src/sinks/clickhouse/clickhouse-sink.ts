@@ -1,20 +1,20 @@
 // Inserts rows into ClickHouse over HTTP. This interface has no bound parameters here, so template values are written as literals.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { problemOfBase } from '../http/http-settings-check.ts'
+import { findConnectorUrlProblem } from '../http/http-settings-check.ts'
 import type { HttpResult } from '../http/http-exchange.ts'
 import {
-  responseText,
-  basicAuthorization,
-  outcomeOf,
-  problemOfResponse,
+  formatResponse,
+  toBasicAuthorization,
+  toOutcome,
+  findResponseProblem,
   ServiceClient,
 } from '../http/service-client.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
-import { sqlRenderer, type SqlStatement, StatementReader } from '../sql/sql-entry.ts'
-import { problemOfSql } from '../sql/sql-settings.ts'
+import { createSqlRenderer, type SqlStatement, StatementReader } from '../sql/sql-entry.ts'
+import { findSqlProblem } from '../sql/sql-settings.ts'
 import { writeByHalves } from '../write-by-halves.ts'
-import { clickhouseLiteral } from './clickhouse-literal.ts'
+import { formatClickhouseLiteral } from './clickhouse-literal.ts'
 
 type ClickhouseConnector = NamedValue<ConnectorsConfig['clickhouse']>
 type ClickhouseAction = NamedValue<ActionsConfig['clickhouse']>
@@ -30,13 +30,13 @@ const refusingCodes = new Set([
 const dialect = { escapesWithBackslash: true }
 
 export const clickhouseSinkType: SinkType<ClickhouseAction, ClickhouseConnector> = {
-  problemOfConnector: problemOfBase,
-  problemOfAction: (action, compile) =>
+  findConnectorProblem: findConnectorUrlProblem,
+  findActionProblem: (action, compile) =>
     /^\s*insert\s+into\s/i.test(action.parameters.sql)
-      ? problemOfSql(action, dialect, compile)
+      ? findSqlProblem(action, dialect, compile)
       : 'parameters.sql: write a statement such as INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value})',
-  renderer: ({ parameters: { sql } }, compile) => sqlRenderer(sql, dialect, compile),
-  keepsOrderOf: () => 'batch',
+  createRenderer: ({ parameters: { sql } }, compile) => createSqlRenderer(sql, dialect, compile),
+  findWriteOrder: () => 'batch',
   open: (connector, _, context) => new ClickhouseSink(connector, context),
 }
 
@@ -50,7 +50,7 @@ class ClickhouseSink implements Sink {
     this.#query = database === undefined ? '/' : `/?${new URLSearchParams({ database }).toString()}`
     this.#client = new ServiceClient({
       base: new URL(url ?? ''),
-      headers: { 'content-type': 'text/plain; charset=utf-8', ...basicAuthorization(username, password) },
+      headers: { 'content-type': 'text/plain; charset=utf-8', ...toBasicAuthorization(username, password) },
       ssl,
       poolSize,
       connectTimeoutMs,
@@ -62,22 +62,22 @@ class ClickhouseSink implements Sink {
     return writeByHalves(
       batch.map((entry) => this.#reader.read(entry)),
       async (statements) => {
-        const text = insertOf(statements)
+        const text = combineInserts(statements)
         if (text !== undefined) return this.#run(text)
         // Statements that cannot be combined into one INSERT are sent one by one.
         const outcomes: WriteOutcome[] = []
-        for (const statement of statements) outcomes.push(await this.#run(textOf(statement)))
+        for (const statement of statements) outcomes.push(await this.#run(formatStatement(statement)))
         return outcomes
       },
     )
   }
 
   async #run(text: string): Promise<WriteOutcome> {
-    return outcomeOfClickhouse(await this.#client.send({ path: this.#query, body: Buffer.from(text, 'latin1') }))
+    return toClickhouseOutcome(await this.#client.send({ path: this.#query, body: Buffer.from(text, 'latin1') }))
   }
 
   async check(): Promise<string | undefined> {
-    return problemOfResponse(await this.#client.send({ path: this.#query, body: Buffer.from('SELECT 1') }))
+    return findResponseProblem(await this.#client.send({ path: this.#query, body: Buffer.from('SELECT 1') }))
   }
 
   close(): void {
@@ -86,36 +86,36 @@ class ClickhouseSink implements Sink {
 }
 
 /** Classifies an error by the code in its text, because the HTTP status is not specific. */
-function outcomeOfClickhouse(result: HttpResult): WriteOutcome {
-  const outcome = outcomeOf(result)
+function toClickhouseOutcome(result: HttpResult): WriteOutcome {
+  const outcome = toOutcome(result)
   if (outcome.outcome === 'done' || 'failure' in result) return outcome
   const code = /Code: (\d+)[.,]/.exec(result.text)?.[1]
   if (code === undefined) return outcome
-  return { outcome: refusingCodes.has(Number(code)) ? 'refused' : 'retry', why: responseText(result) }
+  return { outcome: refusingCodes.has(Number(code)) ? 'refused' : 'retry', why: formatResponse(result) }
 }
 
 const beforeRows = /^\s*insert\s+into\s[^']*?\svalues\s*(?=\()/i
 
 /** Combines the rows into one statement; undefined if they differ in their statement. Bytes are Latin-1 characters. */
-function insertOf(statements: readonly SqlStatement[]): string | undefined {
+function combineInserts(statements: readonly SqlStatement[]): string | undefined {
   const [first] = statements
-  if (first === undefined || statements.length === 1) return first === undefined ? undefined : textOf(first)
+  if (first === undefined || statements.length === 1) return first === undefined ? undefined : formatStatement(first)
   const [begin] = beforeRows.exec(first.texts[0] ?? '') ?? []
   if (begin === undefined) return undefined
   const form = JSON.stringify(first.texts)
   if (statements.some(({ texts }) => JSON.stringify(texts) !== form)) return undefined
-  const head = latin1(begin)
-  const rows = statements.map((statement) => textOf(statement).slice(head.length).replace(/;\s*$/, ''))
+  const head = toLatin1(begin)
+  const rows = statements.map((statement) => formatStatement(statement).slice(head.length).replace(/;\s*$/, ''))
   return head + rows.join(',')
 }
 
-function textOf({ texts, values }: SqlStatement): string {
+function formatStatement({ texts, values }: SqlStatement): string {
   return texts.reduce(
-    (sql, text, at) => (at === 0 ? latin1(text) : sql + clickhouseLiteral(values[at - 1]) + latin1(text)),
+    (sql, text, at) => (at === 0 ? toLatin1(text) : sql + formatClickhouseLiteral(values[at - 1]) + toLatin1(text)),
     '',
   )
 }
 
-function latin1(text: string): string {
+function toLatin1(text: string): string {
   return Buffer.from(text).toString('latin1')
 }

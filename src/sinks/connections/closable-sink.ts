@@ -9,7 +9,7 @@ export function endCallsOnClose(sink: Sink): Sink {
   const ends = new Set<() => void>()
   let isClosed = false
 
-  const untilClosed = <Result>(work: Promise<Result>, resultOfClosed: () => Result): Promise<Result> => {
+  const waitUntilClosed = <Result>(work: Promise<Result>, resultOfClosed: () => Result): Promise<Result> => {
     const { promise, resolve, reject } = Promise.withResolvers<Result>()
     const end = (): void => resolve(resultOfClosed())
     ends.add(end)
@@ -19,10 +19,10 @@ export function endCallsOnClose(sink: Sink): Sink {
 
   return {
     write: (batch) => {
-      const retried = (): WriteOutcome[] => batch.map(() => ({ outcome: 'retry', why: stoppedReason }))
-      return isClosed ? Promise.resolve(retried()) : untilClosed(sink.write(batch), retried)
+      const createRetryOutcomes = (): WriteOutcome[] => batch.map(() => ({ outcome: 'retry', why: stoppedReason }))
+      return isClosed ? Promise.resolve(createRetryOutcomes()) : waitUntilClosed(sink.write(batch), createRetryOutcomes)
     },
-    check: () => (isClosed ? Promise.resolve(stoppedReason) : untilClosed(sink.check(), () => stoppedReason)),
+    check: () => (isClosed ? Promise.resolve(stoppedReason) : waitUntilClosed(sink.check(), () => stoppedReason)),
     close: () => {
       isClosed = true
       sink.close()

@@ -7,7 +7,7 @@ import {
   type ConnectionLimits,
   type OpenConnection,
   type Opening,
-  openWithin,
+  openWithTimeout,
 } from './open-connection.ts'
 import { stoppedReason } from './shared-connection.ts'
 
@@ -107,12 +107,12 @@ export class ConnectionPool<Connection> {
   }
 
   #openOne(): void {
-    const opening = openWithin(this.#driver, this.#limits.connectTimeoutMs)
+    const opening = openWithTimeout(this.#driver, this.#limits.connectTimeoutMs)
     this.#openings.add(opening)
     opening.opened.then(
       (connection) => {
         this.#openings.delete(opening)
-        this.#giveAway(connection)
+        this.#assignConnection(connection)
       },
       (error: unknown) => {
         this.#openings.delete(opening)
@@ -127,10 +127,10 @@ export class ConnectionPool<Connection> {
     if (isBroken || !connection.isUsable || this.#isClosed) {
       connection.destroy(new Error('the connection failed'))
       this.#openMore()
-    } else this.#giveAway(connection)
+    } else this.#assignConnection(connection)
   }
 
-  #giveAway(connection: OpenConnection<Connection>): void {
+  #assignConnection(connection: OpenConnection<Connection>): void {
     if (this.#isClosed) return connection.destroy(new Error(stoppedReason))
     const waiting = this.#waiting.shift()
     if (waiting !== undefined) {

@@ -1,11 +1,11 @@
 // Opening, using and ending one connection to a service: each step has a time limit. All drivers go through this file.
 //
-//   openWithin ──► driver.open ──► OpenConnection.run(work) ... ──► destroy
+//   openWithTimeout ──► driver.open ──► OpenConnection.run(work) ... ──► destroy
 //       │ late or cancelled: what was opened so far is destroyed       ▲
 //       └──────────────────────────────── run: late, or a fatal error ─┘   a connection without a response is never used again
 
 import type { Socket } from 'node:net'
-import { messageOf, noConnectionText, noResponseText } from '../service-responses.ts'
+import { formatError, describeNoConnection, describeNoResponse } from '../service-responses.ts'
 import { collectSockets } from './opened-sockets.ts'
 
 /** The service has not responded within the time limit. */
@@ -68,7 +68,7 @@ export class OpenConnection<Connection> {
   run<Value>(work: (connection: Connection) => Promise<Value>, timeoutMs: number): Promise<Value> {
     if (this.#endedBecause !== undefined) return Promise.reject(this.#endedBecause)
     const { promise, resolve, reject } = Promise.withResolvers<Value>()
-    const timer = setTimeout(() => this.destroy(new NoResponse(noResponseText(timeoutMs))), timeoutMs)
+    const timer = setTimeout(() => this.destroy(new NoResponse(describeNoResponse(timeoutMs))), timeoutMs)
     const settle = (): void => {
       clearTimeout(timer)
       this.#pending.delete(abandon)
@@ -87,7 +87,7 @@ export class OpenConnection<Connection> {
       (error: unknown) => {
         settle()
         reject(this.#endedBecause ?? error)
-        if (this.#driver.isFatal?.(error) === true) this.destroy(new Error(messageOf(error)))
+        if (this.#driver.isFatal?.(error) === true) this.destroy(new Error(formatError(error)))
       },
     )
     return promise
@@ -127,7 +127,7 @@ export interface Opening<Connection> {
   cancel(why: Error): void
 }
 
-export function openWithin<Connection>(
+export function openWithTimeout<Connection>(
   driver: ConnectionDriver<Connection>,
   connectTimeoutMs: number,
 ): Opening<Connection> {
@@ -144,7 +144,7 @@ export function openWithin<Connection>(
     for (const end of ends) destroyQuietly(end)
     destroyLater(sockets)
   }
-  const fail = (): void => cancel(new NoResponse(noConnectionText(connectTimeoutMs)))
+  const fail = (): void => cancel(new NoResponse(describeNoConnection(connectTimeoutMs)))
   const onFailure = (end: () => unknown): void => {
     if (state === 'failed') destroyQuietly(end)
     else ends.push(end)
@@ -187,7 +187,7 @@ export async function checkOnce<Connection>(
   request: (connection: Connection) => Promise<unknown>,
 ): Promise<string | undefined> {
   try {
-    const connection = await openWithin(driver, timeoutMs).opened
+    const connection = await openWithTimeout(driver, timeoutMs).opened
     try {
       await connection.run(request, timeoutMs)
     } finally {
@@ -195,6 +195,6 @@ export async function checkOnce<Connection>(
     }
     return undefined
   } catch (error) {
-    return messageOf(error)
+    return formatError(error)
   }
 }

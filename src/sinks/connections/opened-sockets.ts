@@ -23,7 +23,7 @@ subscribe('net.client.socket', (message) => {
  */
 export function endOnException<Opened extends Socket>(socket: Opened): Opened {
   const emit = socket.emit.bind(socket)
-  const guarded = (event: string | symbol, ...values: unknown[]): boolean => {
+  const emitGuarded = (event: string | symbol, ...values: unknown[]): boolean => {
     if (event !== 'data' && event !== 'readable') return emit(event, ...values)
     try {
       return emit(event, ...values)
@@ -33,7 +33,7 @@ export function endOnException<Opened extends Socket>(socket: Opened): Opened {
       return true
     }
   }
-  socket.emit = guarded as Opened['emit']
+  socket.emit = emitGuarded as Opened['emit']
   return socket
 }
 

@@ -6,7 +6,7 @@ import {
   type ConnectionLimits,
   type OpenConnection,
   type Opening,
-  openWithin,
+  openWithTimeout,
 } from './open-connection.ts'
 
 /** The reason why requests in progress fail when an action is stopped, changed or restarted. */
@@ -26,7 +26,7 @@ export class SharedConnection<Connection> {
 
   /** Runs one request. Rejects if no connection opens within connectTimeoutMs, or there is no response within requestTimeoutMs. */
   async use<Value>(work: (connection: Connection) => Promise<Value>): Promise<Value> {
-    const connection = this.#usable() ?? (await this.#open())
+    const connection = this.#findUsable() ?? (await this.#open())
     return await connection.run(work, this.#limits.requestTimeoutMs)
   }
 
@@ -39,7 +39,7 @@ export class SharedConnection<Connection> {
     this.#current = undefined
   }
 
-  #usable(): OpenConnection<Connection> | undefined {
+  #findUsable(): OpenConnection<Connection> | undefined {
     if (this.#current?.isUsable === true) return this.#current
     this.#current?.destroy(new Error('the connection has ended'))
     this.#current = undefined
@@ -49,7 +49,7 @@ export class SharedConnection<Connection> {
   /** All requests wait for the same connection. */
   async #open(): Promise<OpenConnection<Connection>> {
     if (this.#isClosed) throw new Error(stoppedReason)
-    const opening = (this.#opening ??= openWithin(this.#driver, this.#limits.connectTimeoutMs))
+    const opening = (this.#opening ??= openWithTimeout(this.#driver, this.#limits.connectTimeoutMs))
     try {
       const connection = await opening.opened
       // Another request that waited may have replaced it already.

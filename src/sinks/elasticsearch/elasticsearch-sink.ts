@@ -2,15 +2,21 @@
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { HttpResult } from '../http/http-exchange.ts'
-import { baseUrl, basicAuthorization, outcomeOf, problemOfResponse, ServiceClient } from '../http/service-client.ts'
-import { hostAndPort, problemOfServer } from '../service-address.ts'
+import {
+  toBaseUrl,
+  toBasicAuthorization,
+  toOutcome,
+  findResponseProblem,
+  ServiceClient,
+} from '../http/service-client.ts'
+import { parseHostAndPort, findServerProblem } from '../service-address.ts'
 import {
   type NamedValue,
   type Sink,
   type SinkContext,
   type SinkType,
   type ActionEntry,
-  textOf,
+  requireAttributeText,
   type WriteOutcome,
 } from '../sink.ts'
 import { writeByHalves } from '../write-by-halves.ts'
@@ -28,51 +34,55 @@ const maxResponseLength = 16_777_216
 const maxIdBytes = 512
 
 export const elasticsearchSinkType: SinkType<ElasticAction, ElasticConnector> = {
-  problemOfConnector(connector) {
+  findConnectorProblem(connector) {
     const { username, api_key: key } = connector.authentication
     if (username !== undefined && key !== undefined)
       return 'authentication: write a user name or an API key, and not both'
-    return problemOfServer(connector, defaultPort)
+    return findServerProblem(connector, defaultPort)
   },
 
-  problemOfAction({ parameters: { action, index, id } }) {
+  findActionProblem({ parameters: { action, index, id } }) {
     if (index === '') return 'parameters.index: write the name of the index, such as readings'
     if (action !== 'create' && id === undefined) return `parameters.id: ${action} needs the ID of the document`
     return undefined
   },
 
-  renderer({ parameters }, compile, allColumns) {
+  createRenderer({ parameters }, compile, allColumns) {
     const { action, overwrite, index, id, routing, require_alias: requiresAlias, doc } = parameters
     const [indexTemplate, idTemplate] = [compile(index, 'index'), id === undefined ? undefined : compile(id)]
     const routingTemplate = routing === undefined ? undefined : compile(routing)
     const docTemplate = doc === undefined ? undefined : compile(doc, 'json')
     const operation = action === 'create' && overwrite ? 'index' : action
     return (data) => {
-      const place: Record<string, string | boolean> = { _index: textOf(indexTemplate.render(data), 'the index') }
-      if (idTemplate !== undefined) place['_id'] = idOf(textOf(idTemplate.render(data), 'the ID'))
-      if (routingTemplate !== undefined) place['routing'] = textOf(routingTemplate.render(data), 'the routing')
+      const place: Record<string, string | boolean> = {
+        _index: requireAttributeText(indexTemplate.render(data), 'the index'),
+      }
+      if (idTemplate !== undefined)
+        place['_id'] = requireDocumentId(requireAttributeText(idTemplate.render(data), 'the ID'))
+      if (routingTemplate !== undefined)
+        place['routing'] = requireAttributeText(routingTemplate.render(data), 'the routing')
       if (requiresAlias) place['require_alias'] = true
       const attributes = [[operationAttribute, JSON.stringify({ [operation]: place })]] as const
       if (action === 'delete') return { payload: Buffer.alloc(0), attributes }
-      const document = documentOf(docTemplate === undefined ? allColumns(data) : docTemplate.render(data))
+      const document = requireJsonObject(docTemplate === undefined ? allColumns(data) : docTemplate.render(data))
       const wrapped =
         action === 'update' ? `{"doc":${document},"doc_as_upsert":${String(parameters.doc_as_upsert)}}` : document
       return { payload: Buffer.from(wrapped), attributes }
     }
   },
 
-  keepsOrderOf: () => 'batch',
+  findWriteOrder: () => 'batch',
   open: (connector, _, context) => new ElasticSink(connector, context),
 }
 
-function idOf(text: string): string {
+function requireDocumentId(text: string): string {
   const length = Buffer.byteLength(text)
   if (length > 0 && length <= maxIdBytes) return text
   throw new TypeError(`elasticsearch: the ID of a document has 1 to ${maxIdBytes} bytes, and not ${length}`)
 }
 
 /** Returns the JSON of an object on one line. Line breaks between tokens become spaces. */
-function documentOf(text: string | Uint8Array): string {
+function requireJsonObject(text: string | Uint8Array): string {
   if (typeof text === 'string') {
     try {
       const value: unknown = JSON.parse(text)
@@ -91,10 +101,10 @@ class ElasticSink implements Sink {
     const { server, authentication, ssl, pool_size: poolSize, connect_timeout: connectTimeoutMs } = connector
     const { username, password, api_key: key } = authentication
     this.#client = new ServiceClient({
-      base: baseUrl(hostAndPort(server ?? '', defaultPort), { isSecure: ssl.enable }),
+      base: toBaseUrl(parseHostAndPort(server ?? '', defaultPort), { isSecure: ssl.enable }),
       headers: {
         'content-type': 'application/x-ndjson',
-        ...(key === undefined ? basicAuthorization(username, password) : { authorization: `ApiKey ${key}` }),
+        ...(key === undefined ? toBasicAuthorization(username, password) : { authorization: `ApiKey ${key}` }),
       },
       ssl,
       poolSize,
@@ -106,14 +116,14 @@ class ElasticSink implements Sink {
 
   write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     return writeByHalves(batch, async (entries) => {
-      const body = Buffer.concat(entries.flatMap(linesOf))
+      const body = Buffer.concat(entries.flatMap(toLines))
       const result = await this.#client.send({ path: bulkPath, body, maxResponseLength })
-      return outcomesOf(result, entries)
+      return toOutcomes(result, entries)
     })
   }
 
   async check(): Promise<string | undefined> {
-    return problemOfResponse(await this.#client.send({ method: 'GET', path: '/' }))
+    return findResponseProblem(await this.#client.send({ method: 'GET', path: '/' }))
   }
 
   close(): void {
@@ -121,12 +131,12 @@ class ElasticSink implements Sink {
   }
 }
 
-function operationOf({ attributes }: ActionEntry): string {
+function readOperation({ attributes }: ActionEntry): string {
   return attributes.find(([name]) => name === operationAttribute)?.[1] ?? ''
 }
 
-function linesOf(entry: ActionEntry): readonly Buffer[] {
-  const operation = Buffer.from(`${operationOf(entry)}\n`)
+function toLines(entry: ActionEntry): readonly Buffer[] {
+  const operation = Buffer.from(`${readOperation(entry)}\n`)
   return entry.payload.length === 0 ? [operation] : [operation, entry.payload, lineBreak]
 }
 
@@ -135,8 +145,8 @@ interface BulkItem {
   readonly error?: { readonly type?: string; readonly reason?: string }
 }
 
-function outcomesOf(result: HttpResult, entries: readonly ActionEntry[]): WriteOutcome | readonly WriteOutcome[] {
-  const outcome = outcomeOf(result)
+function toOutcomes(result: HttpResult, entries: readonly ActionEntry[]): WriteOutcome | readonly WriteOutcome[] {
+  const outcome = toOutcome(result)
   if (outcome.outcome !== 'done' || !('text' in result)) return outcome
   const unreadable: WriteOutcome = { outcome: 'retry', why: 'the response is not that of the bulk API' }
   let response: unknown
@@ -151,13 +161,13 @@ function outcomesOf(result: HttpResult, entries: readonly ActionEntry[]): WriteO
   if (!Array.isArray(items) || items.length !== entries.length) return unreadable
   return entries.map((entry, at) => {
     const [item] = Object.values((items as Record<string, BulkItem>[])[at] ?? {})
-    return item === undefined ? unreadable : outcomeOfItem(operationOf(entry), item)
+    return item === undefined ? unreadable : toItemOutcome(readOperation(entry), item)
   })
 }
 
 const passingStatuses = new Set([403, 408, 429])
 
-function outcomeOfItem(operation: string, { status = 500, error }: BulkItem): WriteOutcome {
+function toItemOutcome(operation: string, { status = 500, error }: BulkItem): WriteOutcome {
   if (status >= 200 && status < 300) return done
   // An earlier attempt without a response has written or deleted the document.
   if (status === 409 && operation.startsWith('{"create"')) return done

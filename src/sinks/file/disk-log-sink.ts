@@ -3,9 +3,9 @@
 
 import { isAbsolute, join, parse } from 'node:path'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { csvRenderer } from '../csv.ts'
+import { createCsvRenderer } from '../csv.ts'
 import {
-  bytesOfText,
+  toBytes,
   type NamedValue,
   type Sink,
   type SinkContext,
@@ -22,30 +22,30 @@ type DiskLogAction = NamedValue<ActionsConfig['disk_log']>
 const done: WriteOutcome = { outcome: 'done' }
 
 export const diskLogSinkType: SinkType<DiskLogAction, DiskLogConnector> = {
-  problemOfConnector({ filepath }) {
+  findConnectorProblem({ filepath }) {
     if (filepath === undefined) return 'filepath: write the name of a file, such as readings.jsonl'
     if (filepath.endsWith('/')) return `filepath: ${filepath} is the name of a directory`
     if (/\.\d+$/.test(filepath)) return 'filepath: older files have names that end in .1, .2 and so on: choose another'
     return undefined
   },
 
-  problemOfAction({ parameters: { format, template, header } }) {
+  findActionProblem({ parameters: { format, template, header } }) {
     if (format === 'csv' && template === undefined)
       return 'parameters.template: write the row, such as "${timestamp},${topic},${payload.value}"'
     return /[\r\n]/.test(header) ? 'parameters.header: the header is one line' : undefined
   },
 
-  renderer({ parameters: { format, template } }, compile, allColumns) {
+  createRenderer({ parameters: { format, template } }, compile, allColumns) {
     if (template === undefined) return (data) => ({ payload: Buffer.from(allColumns(data)), attributes: [] })
     if (format === 'csv') {
-      const render = csvRenderer(template, compile)
+      const render = createCsvRenderer(template, compile)
       return (data) => ({ payload: render(data), attributes: [] })
     }
     const compiled = compile(template, 'json-if-shaped')
-    return (data) => ({ payload: bytesOfText(compiled.render(data)), attributes: [] })
+    return (data) => ({ payload: toBytes(compiled.render(data)), attributes: [] })
   },
 
-  keepsOrderOf: () => 'calls',
+  findWriteOrder: () => 'calls',
   open: (connector, action, context) => new DiskLogSink(connector, action, context),
 }
 
@@ -55,7 +55,7 @@ class DiskLogSink implements Sink {
   #isClosed = false
 
   constructor(connector: DiskLogConnector, action: DiskLogAction, context: SinkContext) {
-    this.#file = acquireFile(fileOfShard(connector.filepath ?? '', context))
+    this.#file = acquireFile(resolveShardFile(connector.filepath ?? '', context))
     this.#options = {
       maxFileBytes: connector.max_file_size,
       maxFiles: connector.max_file_number,
@@ -83,7 +83,7 @@ class DiskLogSink implements Sink {
 }
 
 /** Returns the file of a shard: `readings.jsonl` for the first shard, `readings-shard1.jsonl` for the next. */
-function fileOfShard(filepath: string, { dataDirectory, shard }: SinkContext): string {
+function resolveShardFile(filepath: string, { dataDirectory, shard }: SinkContext): string {
   const path = isAbsolute(filepath) ? filepath : join(dataDirectory, filepath)
   if (shard === 0) return path
   const { dir, name, ext } = parse(path)

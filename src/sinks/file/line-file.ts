@@ -113,12 +113,12 @@ export class LineFile {
       if (first === undefined) break
       let chunk: readonly Item[] = [first]
       try {
-        const file = await this.#fileFor(first)
+        const file = await this.#ensureFileFor(first)
         chunk = this.#takeChunk(file, first.options)
         await write(file, chunk)
         for (const item of chunk) item.settle(undefined)
       } catch (error) {
-        for (const item of chunk) item.settle(problemText(error, this.path))
+        for (const item of chunk) item.settle(formatFileError(error, this.path))
         await this.#closeFile()
       }
     }
@@ -129,8 +129,8 @@ export class LineFile {
   }
 
   /** Returns an open file with space for the line, or an empty one. */
-  async #fileFor({ line, options }: Item): Promise<OpenFile> {
-    if (this.#file !== undefined && !(await isAt(this.#file, this.path))) await this.#closeFile()
+  async #ensureFileFor({ line, options }: Item): Promise<OpenFile> {
+    if (this.#file !== undefined && !(await isStillAt(this.#file, this.path))) await this.#closeFile()
     this.#file ??= await openFile(this.path, options)
     if (this.#file.bytes > 0 && this.#file.bytes + line.length > options.maxFileBytes) {
       await this.#closeFile()
@@ -169,13 +169,13 @@ async function write(file: OpenFile, chunk: readonly Item[]): Promise<void> {
 }
 
 /** Other programs may move or delete the file: lines are written to the file that has the name. */
-async function isAt({ identity }: OpenFile, path: string): Promise<boolean> {
+async function isStillAt({ identity }: OpenFile, path: string): Promise<boolean> {
   const there = await stat(path).catch(() => undefined)
-  return there !== undefined && identityOf(there) === identity
+  return there !== undefined && toFileIdentity(there) === identity
 }
 
 /** Files of another file system, which was mounted over the folder, may have the same numbers. */
-function identityOf({ dev, ino }: Stats): string {
+function toFileIdentity({ dev, ino }: Stats): string {
   return `${dev}:${ino}`
 }
 
@@ -194,7 +194,7 @@ async function openFile(path: string, { header }: AppendOptions): Promise<OpenFi
     await handle.sync()
     if (there === undefined) await syncDirectory(directory)
     const opened = await handle.stat()
-    return { handle, identity: identityOf(opened), bytes: opened.size }
+    return { handle, identity: toFileIdentity(opened), bytes: opened.size }
   } catch (error) {
     await handle.close()
     throw error
@@ -246,7 +246,7 @@ async function syncDirectory(directory: string): Promise<void> {
   await handle.sync()
 }
 
-function problemText(error: unknown, path: string): string {
+function formatFileError(error: unknown, path: string): string {
   const { message } = error as Error
   return message.includes(path) ? message : `${path}: ${message}`
 }

@@ -5,7 +5,7 @@ import type { ServiceTls } from '../service-address.ts'
 import { safeLookup } from '../../transports/index.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { HttpClient, SocketOpener, HttpLibrary } from './http-library.ts'
-import { noConnectionText } from '../service-responses.ts'
+import { describeNoConnection } from '../service-responses.ts'
 
 export interface HttpConnectionSettings {
   /** `http://host:port`; a path in it is not used. */
@@ -36,7 +36,7 @@ export class HttpConnection {
     const connect = library.buildConnector({ allowH2: false, timeout: 0, lookup: safeLookup, ...tls })
     this.#client = new library.Client(origin.origin, {
       pipelining,
-      connect: this.#limited(connect),
+      connect: this.#limitConnectTime(connect),
       keepAliveTimeout: idleMs,
       // The deadlines of the exchanges include the time that they wait.
       headersTimeout: 0,
@@ -70,7 +70,7 @@ export class HttpConnection {
   }
 
   /** Limits the time of connecting. */
-  #limited(connect: SocketOpener): SocketOpener {
+  #limitConnectTime(connect: SocketOpener): SocketOpener {
     const { connectTimeoutMs } = this.#settings
     return (options, callback) => {
       this.#isConnecting = true
@@ -81,7 +81,10 @@ export class HttpConnection {
         callback(...result)
       }) as unknown as Socket
       this.#socket = socket
-      const timer = setTimeout(() => socket.destroy(new Error(noConnectionText(connectTimeoutMs))), connectTimeoutMs)
+      const timer = setTimeout(
+        () => socket.destroy(new Error(describeNoConnection(connectTimeoutMs))),
+        connectTimeoutMs,
+      )
       return socket
     }
   }

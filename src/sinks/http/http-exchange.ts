@@ -1,7 +1,7 @@
 // One request and its response, which the HTTP library delivers in parts.
 
 import { StringDecoder } from 'node:string_decoder'
-import { messageOf } from '../service-responses.ts'
+import { formatError } from '../service-responses.ts'
 import type { ResponseHandler, ResponseHeaders, RequestController } from './http-library.ts'
 
 export interface HttpRequest {
@@ -77,7 +77,7 @@ export class HttpExchange implements ResponseHandler {
   }
 
   onResponseError(_: unknown, error: NodeJS.ErrnoException): void {
-    const why = failureOf(error)
+    const why = formatFailure(error)
     this.#settle({ failure: this.#status === 0 ? why : `the response was interrupted: ${why}` })
     this.#callbacks.release(this)
   }
@@ -89,9 +89,9 @@ export class HttpExchange implements ResponseHandler {
   }
 }
 
-function failureOf(error: NodeJS.ErrnoException): string {
+function formatFailure(error: NodeJS.ErrnoException): string {
   const { code, message } = error
-  const sentence = messageOf(error)
+  const sentence = formatError(error)
   if (sentence !== message) return sentence
   if (code === undefined || message.includes(code)) return message
   return message === '' ? code : `${code}: ${message}`

@@ -7,7 +7,7 @@ import { isForbiddenAddress } from '../../transports/index.ts'
 import { HttpConnection, type HttpConnectionSettings } from './http-connection.ts'
 import { HttpExchange, type HttpExchangeCallbacks, type HttpRequest, type HttpResult } from './http-exchange.ts'
 import { type HttpLibrary, loadHttpLibrary } from './http-library.ts'
-import { noResponseText } from '../service-responses.ts'
+import { describeNoResponse } from '../service-responses.ts'
 
 export interface HttpRequestsSettings extends HttpConnectionSettings {
   readonly poolSize: number
@@ -34,7 +34,7 @@ export class HttpRequests {
 
   constructor(settings: HttpRequestsSettings) {
     this.#settings = settings
-    this.#authorization = authorizationOf(settings.origin)
+    this.#authorization = toAuthorization(settings.origin)
   }
 
   /** Never rejects. Redirects are not followed: only the configured address is trusted. */
@@ -158,12 +158,12 @@ export class HttpRequests {
         this.#timer = setTimeout(this.#failOverdue, Math.ceil(leftMs)).unref()
         return
       }
-      exchange.fail(noResponseText(this.#settings.requestTimeoutMs))
+      exchange.fail(describeNoResponse(this.#settings.requestTimeoutMs))
     }
   }
 }
 
-function authorizationOf({ username, password }: URL): string | undefined {
+function toAuthorization({ username, password }: URL): string | undefined {
   if (username === '' && password === '') return undefined
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
   return `Basic ${Buffer.from(credentials).toString('base64')}`

@@ -9,7 +9,7 @@ const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const ownHeaders = ['content-length', 'transfer-encoding', 'host', 'connection', 'keep-alive', 'upgrade', 'expect']
 
 /** Returns a problem, which begins with `setting`. */
-export function problemOfHeaders(headers: ReadonlyMap<string, string>, setting: string): string | undefined {
+export function findHeadersProblem(headers: ReadonlyMap<string, string>, setting: string): string | undefined {
   for (const name of headers.keys()) {
     if (!headerName.test(name)) return `${setting}: ${JSON.stringify(name)} is not the name of a header`
     if (ownHeaders.includes(name.toLowerCase())) return `${setting}: ${name} is set by the broker`
@@ -18,24 +18,30 @@ export function problemOfHeaders(headers: ReadonlyMap<string, string>, setting: 
 }
 
 /** Returns why the URL of a connector is invalid. The text begins with the name of the setting. */
-export function problemOfBase({ url: text, ssl }: { readonly url: string | undefined; readonly ssl: TlsSettings }) {
+export function findConnectorUrlProblem({
+  url: text,
+  ssl,
+}: {
+  readonly url: string | undefined
+  readonly ssl: TlsSettings
+}) {
   if (text === undefined) return 'url: an HTTP connector needs a url'
   const url = URL.parse(text)
   if (url === null || !['http:', 'https:'].includes(url.protocol)) return 'url: write http://host:port/path'
-  const files = url.protocol === 'https:' ? problemOfDialFiles(dialFilesOf(ssl)) : undefined
+  const files = url.protocol === 'https:' ? problemOfDialFiles(toDialFiles(ssl)) : undefined
   return files === undefined ? undefined : `ssl.${files}`
 }
 
-function dialFilesOf(ssl: TlsSettings) {
+function toDialFiles(ssl: TlsSettings) {
   return {
     verifyPeer: verifiesPeer(ssl),
-    caFile: named(ssl.cacertfile),
-    certFile: named(ssl.certfile),
-    keyFile: named(ssl.keyfile),
-    keyPassword: named(ssl.key_password),
+    caFile: omitEmpty(ssl.cacertfile),
+    certFile: omitEmpty(ssl.certfile),
+    keyFile: omitEmpty(ssl.keyfile),
+    keyPassword: omitEmpty(ssl.key_password),
   }
 }
 
-function named(text: string | undefined): string | undefined {
+function omitEmpty(text: string | undefined): string | undefined {
   return text === '' ? undefined : text
 }

@@ -1,10 +1,10 @@
 // The sink for HTTP. It sends one request for each entry.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { tlsOf } from '../service-address.ts'
+import { toServiceTls } from '../service-address.ts'
 import {
-  bytesOfText,
-  textOf,
+  toBytes,
+  requireAttributeText,
   type NamedValue,
   type Sink,
   type SinkType,
@@ -13,7 +13,7 @@ import {
 } from '../sink.ts'
 import { HttpRequests } from './http-requests.ts'
 import { joinPath } from './join-url.ts'
-import { problemOfBase, problemOfHeaders } from './http-settings-check.ts'
+import { findConnectorUrlProblem, findHeadersProblem } from './http-settings-check.ts'
 
 export type HttpConnector = NamedValue<ConnectorsConfig['http']>
 export type HttpAction = NamedValue<ActionsConfig['http']>
@@ -27,27 +27,28 @@ const retriedStatuses = new Set([408, 425, 429])
 const done: WriteOutcome = { outcome: 'done' }
 
 export const httpSinkType: SinkType<HttpAction, HttpConnector> = {
-  problemOfConnector: (connector) => problemOfBase(connector) ?? problemOfHeaders(connector.headers, 'headers'),
-  problemOfAction: ({ parameters: { headers } }) => problemOfHeaders(headers, 'parameters.headers'),
+  findConnectorProblem: (connector) =>
+    findConnectorUrlProblem(connector) ?? findHeadersProblem(connector.headers, 'headers'),
+  findActionProblem: ({ parameters: { headers } }) => findHeadersProblem(headers, 'parameters.headers'),
 
-  renderer({ parameters }, compile, allColumns) {
+  createRenderer({ parameters }, compile, allColumns) {
     const path = compile(parameters.path, 'path')
     const headers = [...parameters.headers].map(([name, value]) => ({ name, value: compile(value) }))
     const body =
-      parameters.body === undefined ? undefined : compile(parameters.body, encodingOfBody(parameters.headers))
+      parameters.body === undefined ? undefined : compile(parameters.body, selectBodyEncoding(parameters.headers))
     const hasBody = parameters.method === 'post' || parameters.method === 'put'
     return (data) => {
       const text = body === undefined ? (hasBody ? allColumns(data) : '') : body.render(data)
       const attributes: (readonly [string, string])[] = []
-      if (path.parts.length > 0) attributes.push([pathAttribute, textOf(path.render(data), 'the path')])
+      if (path.parts.length > 0) attributes.push([pathAttribute, requireAttributeText(path.render(data), 'the path')])
       for (const { name, value } of headers)
-        attributes.push([headerAttributePrefix + name, textOf(value.render(data), `the header ${name}`)])
-      return { payload: bytesOfText(text), attributes }
+        attributes.push([headerAttributePrefix + name, requireAttributeText(value.render(data), `the header ${name}`)])
+      return { payload: toBytes(text), attributes }
     }
   },
 
-  maxRetries: ({ parameters }) => parameters.max_retries,
-  keepsOrderOf: () => 'nothing',
+  overrideMaxRetries: ({ parameters }) => parameters.max_retries,
+  findWriteOrder: () => 'nothing',
   open: (connector, action, { requestTimeoutMs }) => new HttpSink(connector, action, requestTimeoutMs),
 }
 
@@ -67,9 +68,9 @@ class HttpSink implements Sink {
     this.#url = new URL(connector.url ?? '')
     this.#path = this.#url.pathname + this.#url.search
     this.#lastPath = { text: '', path: this.#path }
-    this.#headers = { 'content-type': 'application/json', ...lowerCase(connector.headers) }
+    this.#headers = { 'content-type': 'application/json', ...toLowerCaseNames(connector.headers) }
     this.#invalidHeader = Object.entries(this.#headers)
-      .map(outcomeOfInvalidHeader)
+      .map(checkHeader)
       .find((problem) => problem !== undefined)
     this.#method = action.parameters.method.toUpperCase()
     this.#hasBody = this.#method === 'POST' || this.#method === 'PUT'
@@ -79,7 +80,7 @@ class HttpSink implements Sink {
       pipelining: connector.enable_pipelining,
       connectTimeoutMs: connector.connect_timeout,
       requestTimeoutMs,
-      tls: this.#url.protocol === 'https:' ? tlsOf({ ...connector.ssl, enable: true }) : undefined,
+      tls: this.#url.protocol === 'https:' ? toServiceTls({ ...connector.ssl, enable: true }) : undefined,
     })
   }
 
@@ -94,12 +95,12 @@ class HttpSink implements Sink {
     for (const [name, value] of attributes) {
       if (name === pathAttribute) {
         const encoded = this.#encodePath(value)
-        if (encoded === undefined) return { outcome: 'refused', why: whyInvalidPath(value) }
+        if (encoded === undefined) return { outcome: 'refused', why: describeInvalidPath(value) }
         path = encoded
       } else if (name.startsWith(headerAttributePrefix)) {
         const header = name.slice(headerAttributePrefix.length).toLowerCase()
         headers = { ...headers, [header]: value }
-        problem ??= outcomeOfInvalidHeader([header, value])
+        problem ??= checkHeader([header, value])
       }
     }
     if (problem !== undefined) return problem
@@ -137,12 +138,12 @@ class HttpSink implements Sink {
 }
 
 /** A form has its own encoding; of other bodies, those that are JSON are recognized by their template. */
-function encodingOfBody(headers: ReadonlyMap<string, string>): 'query' | 'json-if-shaped' {
-  const { 'content-type': type = '' } = lowerCase(headers)
+function selectBodyEncoding(headers: ReadonlyMap<string, string>): 'query' | 'json-if-shaped' {
+  const { 'content-type': type = '' } = toLowerCaseNames(headers)
   return type.startsWith('application/x-www-form-urlencoded') ? 'query' : 'json-if-shaped'
 }
 
-function lowerCase(headers: ReadonlyMap<string, string>): Record<string, string> {
+function toLowerCaseNames(headers: ReadonlyMap<string, string>): Record<string, string> {
   return Object.fromEntries([...headers].map(([name, value]) => [name.toLowerCase(), value]))
 }
 
@@ -151,12 +152,12 @@ function refersToOtherFolder(path: string): boolean {
   return folders.split(/[/\\]/).some((folder) => ['.', '..'].includes(folder.replaceAll(/%2e/gi, '.')))
 }
 
-function whyInvalidPath(path: string): string {
+function describeInvalidPath(path: string): string {
   const problem = 'is not a valid path, has a part . or .., or leads to another host than url of the connector'
   return `the path ${JSON.stringify(path)} ${problem}: change parameters.path`
 }
 
-function outcomeOfInvalidHeader([name, value]: readonly [string, string]): WriteOutcome | undefined {
+function checkHeader([name, value]: readonly [string, string]): WriteOutcome | undefined {
   if (!/[^\t\x20-\x7e\x80-\xff]/.test(value)) return undefined
   return { outcome: 'refused', why: `the header ${name} has a forbidden character` }
 }

@@ -1,7 +1,7 @@
 // Databases and other services with an HTTP interface: their address, authentication, and the meaning of their responses for a batch.
 
 import type { WriteOutcome } from '../sink.ts'
-import { type hostAndPort, type TlsSettings, tlsOf } from '../service-address.ts'
+import { type parseHostAndPort, type TlsSettings, toServiceTls } from '../service-address.ts'
 import { type HttpResult, maxResponseShown } from './http-exchange.ts'
 import { joinPath } from './join-url.ts'
 import { HttpRequests } from './http-requests.ts'
@@ -36,7 +36,7 @@ export class ServiceClient {
   constructor(settings: ServiceSettings) {
     this.#settings = settings
     const { base, ssl, poolSize, pipelining = 1, connectTimeoutMs, requestTimeoutMs } = settings
-    const tls = base.protocol === 'https:' ? tlsOf({ ...ssl, enable: true }) : undefined
+    const tls = base.protocol === 'https:' ? toServiceTls({ ...ssl, enable: true }) : undefined
     this.#requests = new HttpRequests({ origin: base, poolSize, pipelining, connectTimeoutMs, requestTimeoutMs, tls })
   }
 
@@ -60,35 +60,38 @@ export class ServiceClient {
 }
 
 /** `http://host:port` of `server`, or of a URL. */
-export function baseUrl(
-  { host, port }: ReturnType<typeof hostAndPort>,
+export function toBaseUrl(
+  { host, port }: ReturnType<typeof parseHostAndPort>,
   { isSecure }: { readonly isSecure: boolean },
 ): URL {
   const name = host.includes(':') ? `[${host}]` : host
   return new URL(`${isSecure ? 'https' : 'http'}://${name}:${port}`)
 }
 
-export function basicAuthorization(username: string | undefined, password: string | undefined): Record<string, string> {
+export function toBasicAuthorization(
+  username: string | undefined,
+  password: string | undefined,
+): Record<string, string> {
   if (username === undefined) return {}
   return { authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` }
 }
 
 /** The outcome of all entries of a request. */
-export function outcomeOf(result: HttpResult): WriteOutcome {
+export function toOutcome(result: HttpResult): WriteOutcome {
   if ('failure' in result) return { outcome: 'retry', why: result.failure }
   const { status } = result
   if (status >= 200 && status < 300) return { outcome: 'done' }
   const isPassing = status < 400 || status >= 500 || passingStatuses.has(status)
-  return { outcome: isPassing ? 'retry' : 'refused', why: responseText(result) }
+  return { outcome: isPassing ? 'retry' : 'refused', why: formatResponse(result) }
 }
 
 /** Returns why a service is not available or not usable; undefined: it is usable. */
-export function problemOfResponse(result: HttpResult): string | undefined {
+export function findResponseProblem(result: HttpResult): string | undefined {
   if ('failure' in result) return result.failure
-  return result.status >= 200 && result.status < 300 ? undefined : responseText(result)
+  return result.status >= 200 && result.status < 300 ? undefined : formatResponse(result)
 }
 
-export function responseText({ status, text }: { readonly status: number; readonly text: string }): string {
+export function formatResponse({ status, text }: { readonly status: number; readonly text: string }): string {
   const shown = text.trim().slice(0, maxResponseShown)
   return `HTTP status ${status}${shown === '' ? '' : `: ${shown}`}`
 }

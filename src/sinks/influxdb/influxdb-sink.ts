@@ -1,8 +1,14 @@
 // The sink for InfluxDB. It sends points in the line protocol, one request per batch.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { baseUrl, basicAuthorization, outcomeOf, problemOfResponse, ServiceClient } from '../http/service-client.ts'
-import { hostAndPort, problemOfServer } from '../service-address.ts'
+import {
+  toBaseUrl,
+  toBasicAuthorization,
+  toOutcome,
+  findResponseProblem,
+  ServiceClient,
+} from '../http/service-client.ts'
+import { parseHostAndPort, findServerProblem } from '../service-address.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
 import { writeByHalves } from '../write-by-halves.ts'
 import { LineTemplateError, parseLineTemplates, renderLine } from './line-template.ts'
@@ -16,15 +22,15 @@ const perUnit = { ns: 1n, us: 1_000n, ms: nanosecondsPerMs, s: 1_000_000_000n }
 const lineBreak = Buffer.from('\n')
 
 export const influxdbSinkType: SinkType<InfluxAction, InfluxConnector> = {
-  problemOfConnector(connector) {
+  findConnectorProblem(connector) {
     const { influxdb_type: type, database, bucket, org, token } = connector.parameters
     if (type === 'influxdb_api_v1' && database === undefined) return 'parameters.database: set the name of the database'
     if (type === 'influxdb_api_v2' && (bucket === undefined || org === undefined || token === undefined))
       return 'parameters: influxdb_api_v2 needs bucket, org and token'
-    return problemOfServer(connector, defaultPort)
+    return findServerProblem(connector, defaultPort)
   },
 
-  problemOfAction({ parameters }, compile) {
+  findActionProblem({ parameters }, compile) {
     try {
       parseLineTemplates(parameters.write_syntax, compile)
       return undefined
@@ -34,7 +40,7 @@ export const influxdbSinkType: SinkType<InfluxAction, InfluxConnector> = {
     }
   },
 
-  renderer({ parameters: { write_syntax: text, precision } }, compile) {
+  createRenderer({ parameters: { write_syntax: text, precision } }, compile) {
     const lines = parseLineTemplates(text, compile)
     const divisor = perUnit[precision]
     return (data, atMs = Date.now()) => {
@@ -44,7 +50,7 @@ export const influxdbSinkType: SinkType<InfluxAction, InfluxConnector> = {
     }
   },
 
-  keepsOrderOf: () => 'batch',
+  findWriteOrder: () => 'batch',
   open: (connector, action, context) => new InfluxSink(connector, action, context),
 }
 
@@ -54,14 +60,14 @@ class InfluxSink implements Sink {
 
   constructor(connector: InfluxConnector, action: InfluxAction, { requestTimeoutMs }: SinkContext) {
     const { parameters, server, ssl, pool_size: poolSize, connect_timeout: connectTimeoutMs } = connector
-    this.#path = pathOf(connector, action.parameters.precision)
+    this.#path = formatWritePath(connector, action.parameters.precision)
     this.#client = new ServiceClient({
-      base: baseUrl(hostAndPort(server ?? '', defaultPort), { isSecure: ssl.enable }),
+      base: toBaseUrl(parseHostAndPort(server ?? '', defaultPort), { isSecure: ssl.enable }),
       headers: {
         'content-type': 'text/plain; charset=utf-8',
         ...(parameters.influxdb_type === 'influxdb_api_v2'
           ? { authorization: `Token ${parameters.token ?? ''}` }
-          : basicAuthorization(parameters.username, parameters.password)),
+          : toBasicAuthorization(parameters.username, parameters.password)),
       },
       ssl,
       poolSize,
@@ -74,7 +80,7 @@ class InfluxSink implements Sink {
   write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     return writeByHalves(batch, async (entries) => {
       const body = Buffer.concat(entries.flatMap(({ payload }) => [payload, lineBreak]))
-      return outcomeOf(await this.#client.send({ path: this.#path, body }))
+      return toOutcome(await this.#client.send({ path: this.#path, body }))
     })
   }
 
@@ -83,7 +89,7 @@ class InfluxSink implements Sink {
     const result = await this.#client.send({ path: this.#path, body: Buffer.alloc(0) })
     // 400 rejects the missing points: the service has accepted the credentials.
     if ('status' in result && result.status === 400) return undefined
-    return problemOfResponse(result)
+    return findResponseProblem(result)
   }
 
   close(): void {
@@ -91,7 +97,7 @@ class InfluxSink implements Sink {
   }
 }
 
-function pathOf({ parameters }: InfluxConnector, precision: 'ns' | 'us' | 'ms' | 's'): string {
+function formatWritePath({ parameters }: InfluxConnector, precision: 'ns' | 'us' | 'ms' | 's'): string {
   const query = new URLSearchParams()
   if (parameters.influxdb_type === 'influxdb_api_v2') {
     query.set('org', parameters.org ?? '')

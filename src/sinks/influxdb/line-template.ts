@@ -63,34 +63,34 @@ function parseLine(line: string, compile: CompileTemplate): LineTemplate {
   const [name = '', ...tags] = splitAt(series, ',')
   if (name === '') throw new LineTemplateError('there is no name in front of the tags')
   return {
-    name: compile(unescaped(name)),
+    name: compile(unescapeText(name)),
     tags: tags.map((tag) => {
-      const { key, value } = pairOf(tag, 'tag')
-      return { key: compile(unescaped(key)), value: compile(unescaped(value)) }
+      const { key, value } = parsePair(tag, 'tag')
+      return { key: compile(unescapeText(key)), value: compile(unescapeText(value)) }
     }),
     fields: splitAt(fieldText, ',').map((field) => {
-      const { key, value } = pairOf(field, 'field')
-      return { key: compile(unescaped(key)), value: fieldValueOf(value, compile) }
+      const { key, value } = parsePair(field, 'field')
+      return { key: compile(unescapeText(key)), value: parseFieldValue(value, compile) }
     }),
-    time: time === undefined ? undefined : timeOf(time, compile),
+    time: time === undefined ? undefined : parseTime(time, compile),
   }
 }
 
-function pairOf(text: string, what: string): { readonly key: string; readonly value: string } {
+function parsePair(text: string, what: string): { readonly key: string; readonly value: string } {
   const [key = '', ...rest] = splitAt(text, '=')
   const value = rest.join('=')
   if (key === '' || value === '') throw new LineTemplateError(`the ${what} ${JSON.stringify(text)} is not key=value`)
   return { key, value }
 }
 
-function timeOf(text: string, compile: CompileTemplate): Template {
+function parseTime(text: string, compile: CompileTemplate): Template {
   if (/^(?:-?\d+|\$\{[^{}]*\})$/.test(text)) return compile(text)
   throw new LineTemplateError(`the time ${JSON.stringify(text)} is neither a whole number nor one placeholder`)
 }
 
 const literal = /^(?:[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?[iu]?|t|T|true|True|TRUE|f|F|false|False|FALSE)$/
 
-function fieldValueOf(text: string, compile: CompileTemplate): FieldValue {
+function parseFieldValue(text: string, compile: CompileTemplate): FieldValue {
   if (literal.test(text)) return { kind: 'literal', text }
   const quoted = /^"(.*)"$/s.exec(text)
   if (quoted !== null) {
@@ -127,21 +127,21 @@ function splitAt(text: string, separator: string): string[] {
   return pieces
 }
 
-function unescaped(text: string): string {
+function unescapeText(text: string): string {
   return text.replaceAll(/\\([,= ])/g, '$1')
 }
 
 /** Renders one line. Throws TypeError for values that the protocol cannot express. */
 export function renderLine({ name, tags, fields, time }: LineTemplate, data: RuleData, nowText: string): string {
-  const series = [escaped(textOf(name, data, 'the name'), /[, ]/g)]
+  const series = [escapeText(renderText(name, data, 'the name'), /[, ]/g)]
   for (const { key, value } of tags) {
-    const text = isMissing(value, data) ? '' : textOf(value, data, 'a tag')
-    if (text !== '') series.push(`${keyOf(key, data)}=${escaped(text, /[,= ]/g)}`)
+    const text = isMissing(value, data) ? '' : renderText(value, data, 'a tag')
+    if (text !== '') series.push(`${renderKey(key, data)}=${escapeText(text, /[,= ]/g)}`)
   }
   const values: string[] = []
   for (const { key, value } of fields) {
     const text = renderValue(value, data)
-    if (text !== undefined) values.push(`${keyOf(key, data)}=${text}`)
+    if (text !== undefined) values.push(`${renderKey(key, data)}=${text}`)
   }
   if (values.length === 0) throw new TypeError('influxdb: no field has a value')
   return `${series.join(',')} ${values.join(',')} ${renderTime(time, data, nowText)}`
@@ -149,50 +149,50 @@ export function renderLine({ name, tags, fields, time }: LineTemplate, data: Rul
 
 function renderTime(time: Template | undefined, data: RuleData, nowText: string): string {
   if (time === undefined || isMissing(time, data)) return nowText
-  const text = textOf(time, data, 'the time')
+  const text = renderText(time, data, 'the time')
   if (/^-?\d{1,19}$/.test(text)) return text
   throw new TypeError(`influxdb: the time ${JSON.stringify(text.slice(0, 40))} is not a whole number`)
 }
 
 function renderValue(value: FieldValue, data: RuleData): string | undefined {
   if (value.kind === 'literal') return value.text
-  if (value.kind === 'text') return quotedText(textOf(value.template, data, 'a field'))
+  if (value.kind === 'text') return quoteText(renderText(value.template, data, 'a field'))
   if (isMissing(value.template, data)) return undefined
-  const text = textOf(value.template, data, 'a field')
+  const text = renderText(value.template, data, 'a field')
   if (value.kind === 'integer') {
     if (/^-?\d{1,20}$/.test(text)) return text + value.suffix
     throw new TypeError(`influxdb: ${JSON.stringify(text.slice(0, 40))} is not a whole number`)
   }
-  const [found] = value.template.values(data)
+  const [found] = value.template.resolveValues(data)
   const isPlain =
     typeof found === 'bigint' || typeof found === 'boolean' || /^-?\d+(?:\.\d+)?(?:e[-+]?\d+)?$/.test(text)
-  return isPlain && typeof found !== 'string' && !(found instanceof Uint8Array) ? text : quotedText(text)
+  return isPlain && typeof found !== 'string' && !(found instanceof Uint8Array) ? text : quoteText(text)
 }
 
 function isMissing(template: Template, data: RuleData): boolean {
   if (template.parts.length !== 1 || typeof template.parts[0] === 'string') return false
-  const [value] = template.values(data)
+  const [value] = template.resolveValues(data)
   return value === undefined || value === null
 }
 
-function keyOf(template: Template, data: RuleData): string {
-  return escaped(textOf(template, data, 'a key'), /[,= ]/g)
+function renderKey(template: Template, data: RuleData): string {
+  return escapeText(renderText(template, data, 'a key'), /[,= ]/g)
 }
 
-function textOf(template: Template, data: RuleData, subject: string): string {
+function renderText(template: Template, data: RuleData, subject: string): string {
   const text = template.render(data)
   if (typeof text !== 'string') throw new TypeError(`influxdb: ${subject} is not valid UTF-8`)
   return text
 }
 
 /** Escapes names, keys and tags. The protocol cannot express a line break in them, nor a backslash at their end. */
-function escaped(text: string, special: RegExp): string {
+function escapeText(text: string, special: RegExp): string {
   if (text === '') throw new TypeError('influxdb: a name or key is empty')
   if (/[\r\n]/.test(text)) throw new TypeError('influxdb: a name, key or tag has a line break')
   if (text.endsWith('\\')) throw new TypeError('influxdb: a name, key or tag ends in a backslash')
   return text.replaceAll(special, (character) => `\\${character}`)
 }
 
-function quotedText(text: string): string {
+function quoteText(text: string): string {
   return `"${text.replaceAll(/["\\]/g, (character) => `\\${character}`)}"`
 }

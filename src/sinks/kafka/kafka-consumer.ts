@@ -7,7 +7,7 @@ import type { NamedValue } from '../sink.ts'
 import { checkOnce, type OpeningAttempt } from '../connections/open-connection.ts'
 import {
   cleanText,
-  nameAtService,
+  toServiceName,
   type ReceivedMessage,
   sourceProperties,
   type SourceType,
@@ -21,7 +21,7 @@ import {
   openKafkaConsumer,
   openKafkaProducer,
 } from './kafka-library.ts'
-import { kafkaClientSettings, problemOfKafka, problemOfTopic } from './kafka-producer-sink.ts'
+import { toKafkaClientSettings, findKafkaConnectorProblem, findTopicProblem } from './kafka-producer-sink.ts'
 
 type KafkaSourceSettings = NamedValue<SourcesConfig['kafka_consumer']>
 
@@ -35,25 +35,25 @@ const joinTimeoutMs = 60_000
 const control = /\p{Cc}/u
 
 export const kafkaSourceType: SourceType<KafkaSourceSettings, KafkaSourceConnector, KafkaConsumer> = {
-  problemOfConnector: problemOfKafka,
-  problemOfSource: ({ parameters: { topic = '' } }) => problemOfTopic(topic),
-  serverOf: ({ bootstrap_hosts: servers = '' }) => servers,
+  findConnectorProblem: findKafkaConnectorProblem,
+  findSourceProblem: ({ parameters: { topic = '' } }) => findTopicProblem(topic),
+  formatServer: ({ bootstrap_hosts: servers = '' }) => servers,
 
   driver(id, { parameters }, connector, callbacks) {
     const settings = {
-      ...kafkaClientSettings(connector, requestTimeoutMs),
+      ...toKafkaClientSettings(connector, requestTimeoutMs),
       topic: parameters.topic ?? '',
-      groupId: parameters.group_id ?? nameAtService(id),
+      groupId: parameters.group_id ?? toServiceName(id),
       fromBeginning: parameters.offset_reset_policy === 'earliest',
       maxBytes: parameters.max_batch_bytes,
       sessionTimeoutMs: parameters.session_timeout,
     }
     const consumerCallbacks: ConsumerCallbacks = {
       take: async (records) => {
-        await Promise.all(records.map((record) => callbacks.take(messageOfRecord(record))))
+        await Promise.all(records.map((record) => callbacks.take(toReceivedMessage(record))))
       },
-      noteJoined: () => callbacks.noteConnected(),
-      noteFailed: (error) => callbacks.noteFailed(error),
+      onJoined: () => callbacks.onConnected(),
+      onFailed: (error) => callbacks.onFailed(error),
     }
     return {
       limits: { connectTimeoutMs: settings.connectTimeoutMs, requestTimeoutMs: joinTimeoutMs },
@@ -67,7 +67,7 @@ export const kafkaSourceType: SourceType<KafkaSourceSettings, KafkaSourceConnect
 
   async check(connector, source, timeoutMs) {
     const usual = { acks: 'all', compression: 'no_compression' } as const
-    const settings = { ...kafkaClientSettings(connector, timeoutMs), ...usual }
+    const settings = { ...toKafkaClientSettings(connector, timeoutMs), ...usual }
     const driver = {
       load: loadKafka,
       open: (attempt: OpeningAttempt) => openKafkaProducer(settings, attempt),
@@ -79,15 +79,15 @@ export const kafkaSourceType: SourceType<KafkaSourceSettings, KafkaSourceConnect
   },
 }
 
-function messageOfRecord(record: ConsumedRecord): ReceivedMessage {
+function toReceivedMessage(record: ConsumedRecord): ReceivedMessage {
   const { topic, value, partition, offset } = record
   const name = `the record ${offset} of partition ${partition}`
-  return { topic, payload: value, properties: recordProperties(record), name }
+  return { topic, payload: value, properties: toRecordProperties(record), name }
 }
 
-function recordProperties({ key, partition, offset, timestamp, headers }: ConsumedRecord): UserProperties {
+function toRecordProperties({ key, partition, offset, timestamp, headers }: ConsumedRecord): UserProperties {
   return [
-    ...(key === undefined ? [] : [keyProperty(key)]),
+    ...(key === undefined ? [] : [toKeyProperty(key)]),
     [sourceProperties.partition, String(partition)],
     [sourceProperties.offset, offset],
     [sourceProperties.timestamp, timestamp],
@@ -96,7 +96,7 @@ function recordProperties({ key, partition, offset, timestamp, headers }: Consum
 }
 
 /** The key as a user property: as text, if the text is valid in MQTT. */
-function keyProperty(key: Buffer): readonly [string, string] {
+function toKeyProperty(key: Buffer): readonly [string, string] {
   const text = key.toString()
   const isText = Buffer.from(text).equals(key) && !control.test(text)
   return isText ? [sourceProperties.key, text] : [sourceProperties.keyBytes, key.toString('base64')]

@@ -1,7 +1,7 @@
 // Headers of a record: fixed names with templates, pairs of templates, and a column with names and values.
 
 import type { ActionsConfig } from '../../config/index.ts'
-import { type CompileTemplate, type NamedValue, type RuleData, textOf } from '../sink.ts'
+import { type CompileTemplate, type NamedValue, type RuleData, requireAttributeText } from '../sink.ts'
 
 type KafkaAction = NamedValue<ActionsConfig['kafka_producer']>
 
@@ -11,7 +11,7 @@ export type KafkaHeader = readonly [name: string, value: string]
 const maxHeaders = 256
 
 /** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
-export function problemOfHeaders(
+export function findHeadersProblem(
   { parameters: { kafka_headers: column } }: KafkaAction,
   compile: CompileTemplate,
 ): string | undefined {
@@ -22,7 +22,7 @@ export function problemOfHeaders(
 }
 
 /** Returns a function that renders the headers of a result. It throws TypeError for values that cannot be headers. */
-export function headersRenderer(
+export function createHeadersRenderer(
   { message, kafka_headers: column, kafka_ext_headers: pairs }: KafkaAction['parameters'],
   compile: CompileTemplate,
 ): (data: RuleData) => readonly KafkaHeader[] {
@@ -35,10 +35,10 @@ export function headersRenderer(
   const all = [...named, ...extended]
   const given = column === undefined || column === '' ? undefined : compile(column)
   return (data) => {
-    const headers = given === undefined ? [] : headersIn(given.values(data)[0])
+    const headers = given === undefined ? [] : parseHeaders(given.resolveValues(data)[0])
     for (const { name, fixed, value } of all) {
-      const key = name === undefined ? fixed : textOf(name.render(data), 'the name of a header')
-      headers.push([key, textOf(value.render(data), `the header ${key}`)])
+      const key = name === undefined ? fixed : requireAttributeText(name.render(data), 'the name of a header')
+      headers.push([key, requireAttributeText(value.render(data), `the header ${key}`)])
     }
     if (headers.length > maxHeaders)
       throw new TypeError(`the record has ${headers.length} headers; maximum ${maxHeaders}`)
@@ -47,15 +47,15 @@ export function headersRenderer(
 }
 
 /** `value`: an object, or a list of objects with `key` and `value`, as JSON. */
-function headersIn(value: unknown): KafkaHeader[] {
+function parseHeaders(value: unknown): KafkaHeader[] {
   if (value === undefined || value === null || value === '') return []
-  const read = typeof value === 'string' ? parsed(value) : value
+  const read = typeof value === 'string' ? parseJson(value) : value
   if (typeof read !== 'object' || read === null)
     throw new TypeError('kafka_headers: the column is not an object or a list of objects with key and value')
-  return Array.isArray(read) ? read.map(headerOfPair) : Object.entries(read).map(([name, of]) => headerOf(name, of))
+  return Array.isArray(read) ? read.map(parseHeaderPair) : Object.entries(read).map(([name, of]) => toHeader(name, of))
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -63,15 +63,15 @@ function parsed(text: string): unknown {
   }
 }
 
-function headerOfPair(pair: unknown): KafkaHeader {
+function parseHeaderPair(pair: unknown): KafkaHeader {
   if (typeof pair !== 'object' || pair === null || !('key' in pair) || !('value' in pair))
     throw new TypeError('kafka_headers: an item of the list is not an object with key and value')
   if (typeof pair.key !== 'string') throw new TypeError('kafka_headers: the key of an item is not text')
-  return headerOf(pair.key, pair.value)
+  return toHeader(pair.key, pair.value)
 }
 
 /** Values other than texts are written as JSON. */
-function headerOf(name: string, value: unknown): KafkaHeader {
+function toHeader(name: string, value: unknown): KafkaHeader {
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return [textOf(name, 'the name of a header'), textOf(text, `the header ${name}`)]
+  return [requireAttributeText(name, 'the name of a header'), requireAttributeText(text, `the header ${name}`)]
 }

@@ -62,7 +62,7 @@ export async function openKafkaProducer(
   attempt: OpeningAttempt,
 ): Promise<KafkaProducer> {
   const library = await loadKafka()
-  const { kafka, sockets } = clientOf(library, settings)
+  const { kafka, sockets } = createClient(library, settings)
   const partitioner = new BatchPartitioner(library.Partitioners.DefaultPartitioner)
   const producer = kafka.producer({ createPartitioner: partitioner.create })
   const admin = kafka.admin()
@@ -121,9 +121,9 @@ export interface ConsumerCallbacks {
   /** Resolves when the results of rules are stored; then the offsets are committed. Rejects: Kafka delivers the records again. */
   take(records: readonly ConsumedRecord[]): Promise<void>
   /** Called when the group has assigned partitions to this member. */
-  noteJoined(): void
+  onJoined(): void
   /** Called when the consumer has failed and reads no more. */
-  noteFailed(error: unknown): void
+  onFailed(error: unknown): void
 }
 
 export interface KafkaConsumer {
@@ -140,7 +140,7 @@ export async function openKafkaConsumer(
   callbacks: ConsumerCallbacks,
 ): Promise<KafkaConsumer> {
   const library = await loadKafka()
-  const { kafka, sockets } = clientOf(library, settings)
+  const { kafka, sockets } = createClient(library, settings)
   const { topic, groupId, fromBeginning, maxBytes, sessionTimeoutMs: sessionTimeout } = settings
   const consumer = kafka.consumer({
     groupId,
@@ -150,8 +150,8 @@ export async function openKafkaConsumer(
     maxWaitTimeInMs: maxFetchWaitMs,
     retry: { retries: 1, initialRetryTime: 100, restartOnFailure: async () => false },
   })
-  consumer.on(consumer.events.GROUP_JOIN, () => callbacks.noteJoined())
-  consumer.on(consumer.events.CRASH, ({ payload }) => callbacks.noteFailed(payload.error))
+  consumer.on(consumer.events.GROUP_JOIN, () => callbacks.onJoined())
+  consumer.on(consumer.events.CRASH, ({ payload }) => callbacks.onFailed(payload.error))
   return {
     async receive() {
       await consumer.connect()
@@ -183,7 +183,7 @@ async function takeBatch(
     sessionTimeoutMs / heartheartbeatTimerPerSession,
   )
   try {
-    await callbacks.take(messages.map((message) => consumedRecord(topic, partition, message)))
+    await callbacks.take(messages.map((message) => toConsumedRecord(topic, partition, message)))
   } finally {
     clearInterval(heartbeatTimer)
   }
@@ -193,7 +193,7 @@ async function takeBatch(
   await consumer.commitOffsets([{ topic, partition, offset: String(BigInt(last) + 1n) }])
 }
 
-function consumedRecord(topic: string, partition: number, message: KafkaMessage): ConsumedRecord {
+function toConsumedRecord(topic: string, partition: number, message: KafkaMessage): ConsumedRecord {
   const { offset, timestamp, key, value, headers = {} } = message
   const pairs = Object.entries(headers).flatMap(([name, given]) =>
     [given ?? ''].flat().map((text) => [name, text.toString()] as const),
@@ -210,7 +210,7 @@ function consumedRecord(topic: string, partition: number, message: KafkaMessage)
 }
 
 /** Returns Kafka's name of the error; undefined: no broker has responded. */
-export function kafkaErrorType(error: unknown): string | undefined {
+export function findKafkaErrorType(error: unknown): string | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const { type } = cause as { readonly type?: unknown }
     if (typeof type === 'string' && cause.name.startsWith('KafkaJS')) return type
@@ -231,7 +231,7 @@ export async function loadKafka(): Promise<Library> {
   return library
 }
 
-function clientOf(
+function createClient(
   library: Library,
   settings: KafkaClientSettings,
 ): { readonly kafka: Kafka; readonly sockets: Sockets } {

@@ -4,12 +4,12 @@ import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { isForbiddenAddress } from '../../transports/index.ts'
 import { type ConnectionLimits, type OpeningAttempt } from '../connections/open-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
-import { hostAndPort, tlsOf } from '../service-address.ts'
-import { messageOf } from '../service-responses.ts'
+import { parseHostAndPort, toServiceTls } from '../service-address.ts'
+import { formatError } from '../service-responses.ts'
 import {
-  bytesOfText,
+  toBytes,
   type CompileTemplate,
-  textOf,
+  requireAttributeText,
   type NamedValue,
   type RuleData,
   type Sink,
@@ -18,9 +18,9 @@ import {
   type Template,
   type WriteOutcome,
 } from '../sink.ts'
-import { headersRenderer, problemOfHeaders } from './kafka-headers.ts'
+import { createHeadersRenderer, findHeadersProblem } from './kafka-headers.ts'
 import {
-  kafkaErrorType,
+  findKafkaErrorType,
   loadKafka,
   openKafkaProducer,
   type KafkaClientSettings,
@@ -58,31 +58,32 @@ const recordOverhead = 128
 const done: WriteOutcome = { outcome: 'done' }
 
 export const kafkaProducerSinkType: SinkType<KafkaAction, KafkaConnector> = {
-  problemOfConnector: problemOfKafka,
-  problemOfAction(action, compile) {
+  findConnectorProblem: findKafkaConnectorProblem,
+  findActionProblem(action, compile) {
     const { topic } = action.parameters
-    const problem = isTemplate(topic, compile) ? undefined : problemOfTopic(topic)
-    return problem ?? problemOfHeaders(action, compile)
+    const problem = isTemplate(topic, compile) ? undefined : findTopicProblem(topic)
+    return problem ?? findHeadersProblem(action, compile)
   },
-  renderer({ parameters }, compile, allColumns) {
+  createRenderer({ parameters }, compile, allColumns) {
     const { message } = parameters
     const key = compile(message.key)
     const value = message.value === undefined ? undefined : compile(message.value, 'json-if-shaped')
-    const headersOf = headersRenderer(parameters, compile)
+    const headersOf = createHeadersRenderer(parameters, compile)
     const topic = isTemplate(parameters.topic, compile) ? compile(parameters.topic) : undefined
     return (data) => {
       const attributes: (readonly [string, string])[] = []
-      if (topic !== undefined) attributes.push([topicAttribute, renderedTopic(textOf(topic.render(data), 'the topic'))])
+      if (topic !== undefined)
+        attributes.push([topicAttribute, requireTopicName(requireAttributeText(topic.render(data), 'the topic'))])
       const keyText = renderKey(key, data)
-      if (keyText !== '') attributes.push([keyAttribute, textOf(keyText, 'the key')])
+      if (keyText !== '') attributes.push([keyAttribute, requireAttributeText(keyText, 'the key')])
       for (const [name, text] of headersOf(data)) attributes.push([headerAttribute + name, text])
-      return { payload: bytesOfText(value === undefined ? allColumns(data) : value.render(data)), attributes }
+      return { payload: toBytes(value === undefined ? allColumns(data) : value.render(data)), attributes }
     }
   },
-  keepsOrderOf: () => 'batch',
+  findWriteOrder: () => 'batch',
   open(connector, action, context) {
     const settings: KafkaProducerSettings = {
-      ...kafkaClientSettings(connector, context.requestTimeoutMs),
+      ...toKafkaClientSettings(connector, context.requestTimeoutMs),
       acks: action.parameters.required_acks === 'all_isr' ? 'all' : 'leader',
       compression: action.parameters.compression,
     }
@@ -99,7 +100,7 @@ function isTemplate(topic: string, compile: CompileTemplate): boolean {
   return compile(topic).parts.some((part) => typeof part !== 'string')
 }
 
-function renderedTopic(topic: string): string {
+function requireTopicName(topic: string): string {
   if (isTopic(topic)) return topic
   throw new TypeError(`kafka: ${JSON.stringify(topic.slice(0, maxTopicLength))} is not a topic name`)
 }
@@ -109,17 +110,20 @@ function isTopic(topic: string): boolean {
 }
 
 /** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
-export function problemOfTopic(topic: string): string | undefined {
+export function findTopicProblem(topic: string): string | undefined {
   if (isTopic(topic)) return undefined
   return 'parameters.topic: write the name of a topic: up to 249 of the letters a-z, A-Z, 0-9, ".", "_" and "-"'
 }
 
 /** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
-export function problemOfKafka({ bootstrap_hosts: hosts, authentication }: KafkaConnector): string | undefined {
-  const brokers = brokersOf(hosts)
+export function findKafkaConnectorProblem({
+  bootstrap_hosts: hosts,
+  authentication,
+}: KafkaConnector): string | undefined {
+  const brokers = parseBrokers(hosts)
   if (brokers.length === 0) return 'bootstrap_hosts: write the addresses of brokers, such as 127.0.0.1:9092'
   for (const broker of brokers) {
-    const { host, port } = hostAndPort(broker, defaultPort)
+    const { host, port } = parseHostAndPort(broker, defaultPort)
     if (host === '' || port < 1 || port > 65_535)
       return `bootstrap_hosts: ${JSON.stringify(broker)} is not an address such as 127.0.0.1:9092`
     if (isForbiddenAddress(host)) return `bootstrap_hosts: the address ${host} is denied by node.denied_addresses`
@@ -130,17 +134,17 @@ export function problemOfKafka({ bootstrap_hosts: hosts, authentication }: Kafka
   return undefined
 }
 
-export function kafkaClientSettings(
+export function toKafkaClientSettings(
   { bootstrap_hosts: hosts, authentication, connect_timeout: connectTimeoutMs, ssl }: KafkaConnector,
   requestTimeoutMs: number,
 ): KafkaClientSettings {
   const { mechanism, username = '', password = '' } = authentication
   const names = { plain: 'plain', scram_sha_256: 'scram-sha-256', scram_sha_512: 'scram-sha-512' } as const
   const sasl = mechanism === 'none' ? undefined : { mechanism: names[mechanism], username, password }
-  return { brokers: brokersOf(hosts), tls: tlsOf(ssl), sasl: sasl, connectTimeoutMs, requestTimeoutMs }
+  return { brokers: parseBrokers(hosts), tls: toServiceTls(ssl), sasl: sasl, connectTimeoutMs, requestTimeoutMs }
 }
 
-function brokersOf(hosts: string | undefined): readonly string[] {
+function parseBrokers(hosts: string | undefined): readonly string[] {
   return (hosts ?? '')
     .split(',')
     .map((host) => host.trim())
@@ -150,7 +154,7 @@ function brokersOf(hosts: string | undefined): readonly string[] {
 /** If the template is one placeholder without a value, the record has no key. */
 function renderKey(key: Template, data: RuleData): string | Uint8Array {
   const isOnePlaceholder = key.parts.length === 1 && typeof key.parts[0] !== 'string'
-  if (isOnePlaceholder && (key.values(data)[0] ?? undefined) === undefined) return ''
+  if (isOnePlaceholder && (key.resolveValues(data)[0] ?? undefined) === undefined) return ''
   return key.render(data)
 }
 
@@ -175,7 +179,7 @@ export class KafkaProducerSink implements Sink {
       load: loadKafka,
       open,
       // Without an error code of Kafka, no broker has responded: the library does not replace such a connection.
-      isFatal: (error: unknown) => kafkaErrorType(error) === undefined,
+      isFatal: (error: unknown) => findKafkaErrorType(error) === undefined,
       destroy: (producer: KafkaProducer) => producer.close(),
     }
     this.#producer = new SharedConnection(driver, limits)
@@ -185,7 +189,7 @@ export class KafkaProducerSink implements Sink {
     if (this.#hasFixedTopic) return this.#writeTo(this.#topic, batch)
     // Kafka does not preserve the order between topics.
     const outcomes = new Map<ActionEntry, WriteOutcome>()
-    for (const [topic, entries] of Map.groupBy(batch, topicOf)) {
+    for (const [topic, entries] of Map.groupBy(batch, readTopic)) {
       const ofTopic = await this.#writeTo(topic, entries)
       for (const [at, entry] of entries.entries()) outcomes.set(entry, ofTopic[at])
     }
@@ -199,7 +203,7 @@ export class KafkaProducerSink implements Sink {
 
   async #writeTo(topic: string, entries: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const outcomes: WriteOutcome[] = []
-    for (const part of partsOf(entries.map(recordOf), this.#maxBatchBytes)) {
+    for (const part of splitRecords(entries.map(toKafkaRecord), this.#maxBatchBytes)) {
       const last = outcomes.at(-1)
       // Later records must not overtake earlier ones.
       if (last?.outcome === 'retry') outcomes.push(...part.map(() => last))
@@ -213,7 +217,7 @@ export class KafkaProducerSink implements Sink {
       await this.#producer.use((producer) => producer.check(this.#checkedTopic))
       return undefined
     } catch (error) {
-      return messageOf(error)
+      return formatError(error)
     }
   }
 
@@ -224,16 +228,17 @@ export class KafkaProducerSink implements Sink {
   /** The same error means that a batch exceeds a limit, or that Kafka refuses one record. Smaller batches distinguish the two cases. */
   async #send(topic: string, records: readonly KafkaRecord[]): Promise<readonly WriteOutcome[]> {
     const [only] = records
-    if (records.length === 1 && bytesOf(only) > this.#maxBatchBytes) {
-      const why = `the record has ${bytesOf(only)} bytes, and max_batch_bytes is ${this.#maxBatchBytes}`
+    if (records.length === 1 && countRecordBytes(only) > this.#maxBatchBytes) {
+      const why = `the record has ${countRecordBytes(only)} bytes, and max_batch_bytes is ${this.#maxBatchBytes}`
       return [{ outcome: 'refused', why }]
     }
     try {
       await this.#producer.use((producer) => producer.send(topic, records))
       return records.map(() => done)
     } catch (error) {
-      const why = messageOf(error)
-      if (!this.#refusals.includes(kafkaErrorType(error) ?? '')) return records.map(() => ({ outcome: 'retry', why }))
+      const why = formatError(error)
+      if (!this.#refusals.includes(findKafkaErrorType(error) ?? ''))
+        return records.map(() => ({ outcome: 'retry', why }))
       if (records.length === 1) return [{ outcome: 'refused', why }]
     }
     const middle = Math.ceil(records.length / 2)
@@ -245,11 +250,11 @@ export class KafkaProducerSink implements Sink {
   }
 }
 
-function topicOf({ attributes }: ActionEntry): string {
+function readTopic({ attributes }: ActionEntry): string {
   return attributes.find(([name]) => name === topicAttribute)?.[1] ?? ''
 }
 
-function recordOf({ payload, attributes }: ActionEntry): KafkaRecord {
+function toKafkaRecord({ payload, attributes }: ActionEntry): KafkaRecord {
   const headers = Object.fromEntries(
     attributes.flatMap(([name, value]) =>
       name.startsWith(headerAttribute) ? [[name.slice(headerAttribute.length), value]] : [],
@@ -258,23 +263,23 @@ function recordOf({ payload, attributes }: ActionEntry): KafkaRecord {
   return { key: attributes.find(([name]) => name === keyAttribute)?.[1], value: payload, headers }
 }
 
-function bytesOf({ key, value, headers }: KafkaRecord): number {
+function countRecordBytes({ key, value, headers }: KafkaRecord): number {
   let bytes = recordOverhead + value.length + Buffer.byteLength(key ?? '')
   for (const [name, text] of Object.entries(headers)) bytes += Buffer.byteLength(name) + Buffer.byteLength(text)
   return bytes
 }
 
 /** Splits records into batches, in order. A record beyond the limit is a batch of its own. */
-function partsOf(records: readonly KafkaRecord[], maxBytes: number): readonly (readonly KafkaRecord[])[] {
+function splitRecords(records: readonly KafkaRecord[], maxBytes: number): readonly (readonly KafkaRecord[])[] {
   const parts: KafkaRecord[][] = []
   let bytes = maxBytes
   for (const record of records) {
-    bytes += bytesOf(record)
+    bytes += countRecordBytes(record)
     const part = parts.at(-1)
     if (part !== undefined && bytes <= maxBytes) part.push(record)
     else {
       parts.push([record])
-      bytes = bytesOf(record)
+      bytes = countRecordBytes(record)
     }
   }
   return parts

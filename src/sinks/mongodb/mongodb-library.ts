@@ -5,7 +5,7 @@ import type { MongoClient, MongoClientOptions } from 'mongodb'
 import { safeLookup } from '../../transports/index.ts'
 import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { messageOf } from '../service-responses.ts'
+import { formatError } from '../service-responses.ts'
 
 export interface MongodbSettings {
   /** `host:port`, separated by commas. */
@@ -70,7 +70,7 @@ export function loadMongodb(): Promise<Library> {
 
 export async function openMongodb(settings: MongodbSettings, attempt: OpeningAttempt): Promise<MongodbDatabase> {
   const library = await loadMongodb()
-  const client = new library.MongoClient(`mongodb://${settings.servers}/`, optionsOf(settings))
+  const client = new library.MongoClient(`mongodb://${settings.servers}/`, toClientOptions(settings))
   attempt.onFailure(() => end(client))
   await client.connect()
   return new Database(library, client, settings)
@@ -81,7 +81,7 @@ function end(client: MongoClient): void {
   client.close(true).catch(() => {})
 }
 
-function optionsOf(settings: MongodbSettings): MongoClientOptions {
+function toClientOptions(settings: MongodbSettings): MongoClientOptions {
   const { replicaSet, isSingle, username, password, authSource, tls, poolSize } = settings
   return {
     appName: 'godwit',
@@ -119,7 +119,7 @@ class Database implements MongodbDatabase {
     const failures: Failure[] = []
     const wanted: { readonly index: number; readonly document: Record<string, unknown> }[] = []
     for (const [index, { id, json }] of documents.entries()) {
-      const document = this.#documentOf(id, json)
+      const document = this.#parseDocument(id, json)
       if (typeof document !== 'string') wanted.push({ index, document })
       else {
         failures.push({ index, kind: 'refused', why: document })
@@ -148,7 +148,7 @@ class Database implements MongodbDatabase {
   }
 
   /** Returns a document, or a text that says why it is invalid. */
-  #documentOf(id: string, json: string): Record<string, unknown> | string {
+  #parseDocument(id: string, json: string): Record<string, unknown> | string {
     const { EJSON, calculateObjectSize } = this.#library.BSON
     try {
       const parsed = withDates(EJSON.parse(json, { relaxed: true })) as Record<string, unknown>
@@ -156,7 +156,7 @@ class Database implements MongodbDatabase {
       const bytes = calculateObjectSize(document)
       return bytes > maxDocumentBytes ? `the document has ${bytes} bytes; maximum ${maxDocumentBytes}` : document
     } catch (error) {
-      return `the document is not valid: ${messageOf(error)}`
+      return `the document is not valid: ${formatError(error)}`
     }
   }
 
@@ -171,7 +171,7 @@ class Database implements MongodbDatabase {
       await target.insertMany([...documents], { ordered: isOrdered })
       return []
     } catch (error) {
-      const errors = writeErrorsOf(error)
+      const errors = listWriteErrors(error)
       if (errors.length === 0) throw error
       return errors.map(({ index, code, errmsg = '' }) => {
         const kind = code === duplicateKey && idIndexForm.test(errmsg) ? 'is-there' : 'refused'
@@ -182,7 +182,7 @@ class Database implements MongodbDatabase {
 }
 
 /** Returns no failures if the error does not concern a document. */
-function writeErrorsOf(error: unknown): readonly WriteError[] {
+function listWriteErrors(error: unknown): readonly WriteError[] {
   if (!(error instanceof Error) || error.name !== 'MongoBulkWriteError') return []
   const { writeErrors } = error as Error & { readonly writeErrors: WriteError | readonly WriteError[] }
   return [writeErrors].flat()

@@ -4,15 +4,15 @@ import { randomBytes } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
-import { problemOfServer, tlsOf } from '../service-address.ts'
-import { messageOf } from '../service-responses.ts'
+import { findServerProblem, toServiceTls } from '../service-address.ts'
+import { formatError } from '../service-responses.ts'
 import {
   type NamedValue,
   type Sink,
   type SinkContext,
   type SinkType,
   type ActionEntry,
-  textOf,
+  requireAttributeText,
   type WriteOutcome,
 } from '../sink.ts'
 import {
@@ -34,72 +34,72 @@ const maxCollectionBytes = 255
 const done: WriteOutcome = { outcome: 'done' }
 
 export const mongodbSinkType: SinkType<MongodbAction, MongodbConnector> = {
-  problemOfConnector(connector) {
+  findConnectorProblem(connector) {
     const { mongo_type: type, replica_set_name: replicaSet } = connector.parameters
-    const servers = serversOf(connector)
+    const servers = parseServers(connector)
     if (servers.length === 0) return `parameters.server: write the address, such as 127.0.0.1:${defaultPort}`
     if (type === 'single' && servers.length > 1) return 'parameters.mongo_type: write rs or sharded for several servers'
     if (type === 'rs' && replicaSet === undefined)
       return 'parameters.replica_set_name: write the name of the replica set'
     for (const server of servers) {
-      const problem = problemOfServer({ server }, defaultPort)
+      const problem = findServerProblem({ server }, defaultPort)
       if (problem !== undefined) return `parameters.${problem}`
     }
     return connector.database === undefined ? 'database: write the name of the database' : undefined
   },
 
-  problemOfAction: ({ parameters: { collection } }) =>
+  findActionProblem: ({ parameters: { collection } }) =>
     collection === '' ? 'parameters.collection: write the name of a collection, such as readings' : undefined,
 
-  renderer({ parameters }, compile, allColumns) {
+  createRenderer({ parameters }, compile, allColumns) {
     const collection = compile(parameters.collection)
     const payload = parameters.payload_template === undefined ? undefined : compile(parameters.payload_template, 'json')
     return (data) => ({
-      payload: documentOf(payload === undefined ? allColumns(data) : payload.render(data)),
+      payload: requireJsonObject(payload === undefined ? allColumns(data) : payload.render(data)),
       attributes: [
-        [collectionAttribute, collectionOf(textOf(collection.render(data), 'the collection'))],
-        [idAttribute, newId()],
+        [collectionAttribute, requireCollectionName(requireAttributeText(collection.render(data), 'the collection'))],
+        [idAttribute, createObjectId()],
       ],
     })
   },
 
-  keepsOrderOf: () => 'batch',
-  open: (connector, _, context) => new MongodbSink(settingsOf(connector, context)),
+  findWriteOrder: () => 'batch',
+  open: (connector, _, context) => new MongodbSink(toMongodbSettings(connector, context)),
 }
 
-function serversOf({ parameters: { server = '', servers = '' } }: MongodbConnector): readonly string[] {
+function parseServers({ parameters: { server = '', servers = '' } }: MongodbConnector): readonly string[] {
   return [server, servers].flatMap((text) => text.split(',')).flatMap((one) => (one.trim() === '' ? [] : [one.trim()]))
 }
 
 /** Returns an ObjectId: the time in seconds, and a unique part. */
-function newId(): string {
+function createObjectId(): string {
   const seconds = Math.floor(Date.now() / 1_000)
   return seconds.toString(16).padStart(8, '0') + randomBytes(randomIdBytes).toString('hex')
 }
 
-function collectionOf(name: string): string {
+function requireCollectionName(name: string): string {
   const isName = name !== '' && !name.includes('$') && !name.startsWith('system.') && !/^\.|\.\.|\.$/.test(name)
   if (isName && Buffer.byteLength(name) <= maxCollectionBytes) return name
   throw new TypeError(`${JSON.stringify(name)} is not a collection name`)
 }
 
-function documentOf(text: string | Uint8Array): Buffer {
+function requireJsonObject(text: string | Uint8Array): Buffer {
   const json = typeof text === 'string' ? text : Buffer.from(text).toString()
   let value: unknown
   try {
     value = JSON.parse(json)
   } catch (error) {
-    throw new TypeError(`the document is not JSON: ${messageOf(error)}`, { cause: error })
+    throw new TypeError(`the document is not JSON: ${formatError(error)}`, { cause: error })
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new TypeError('the document is not an object of JSON')
   return Buffer.from(json)
 }
 
-function settingsOf(connector: MongodbConnector, { requestTimeoutMs }: SinkContext): MongodbSettings {
+function toMongodbSettings(connector: MongodbConnector, { requestTimeoutMs }: SinkContext): MongodbSettings {
   const { mongo_type: type, replica_set_name: replicaSet } = connector.parameters
   return {
-    servers: serversOf(connector)
+    servers: parseServers(connector)
       .map((server) => (/:\d+$/.test(server) ? server : `${server}:${defaultPort}`))
       .join(','),
     replicaSet: type === 'rs' ? replicaSet : undefined,
@@ -108,7 +108,7 @@ function settingsOf(connector: MongodbConnector, { requestTimeoutMs }: SinkConte
     username: connector.username,
     password: connector.password,
     authSource: connector.auth_source,
-    tls: tlsOf(connector.ssl),
+    tls: toServiceTls(connector.ssl),
     poolSize: connector.pool_size,
     connectTimeoutMs: connector.connect_timeout,
     requestTimeoutMs,
@@ -134,7 +134,7 @@ class MongodbSink implements Sink {
       let isRepeat = false
       while (outcomes.length < batch.length) isRepeat = await this.#insert(batch, outcomes, isRepeat)
     } catch (error) {
-      while (outcomes.length < batch.length) outcomes.push({ outcome: 'retry', why: messageOf(error) })
+      while (outcomes.length < batch.length) outcomes.push({ outcome: 'retry', why: formatError(error) })
     }
     return outcomes
   }
@@ -144,7 +144,7 @@ class MongodbSink implements Sink {
       await this.#database.use((database) => database.check())
       return undefined
     } catch (error) {
-      return messageOf(error)
+      return formatError(error)
     }
   }
 
@@ -158,12 +158,12 @@ class MongodbSink implements Sink {
    */
   async #insert(batch: readonly ActionEntry[], outcomes: WriteOutcome[], isRepeat: boolean): Promise<boolean> {
     const start = outcomes.length
-    const collection = attributeOf(batch[start], collectionAttribute)
+    const collection = readAttribute(batch[start], collectionAttribute)
     const end = batch.findIndex(
-      (entry, index) => index > start && attributeOf(entry, collectionAttribute) !== collection,
+      (entry, index) => index > start && readAttribute(entry, collectionAttribute) !== collection,
     )
     const entries = batch.slice(start, end < 0 ? batch.length : end)
-    const documents = entries.map(newDocument)
+    const documents = entries.map(toNewDocument)
     const { tried, failures } = await this.#database.use((database) =>
       database.insert(collection, documents, !isRepeat),
     )
@@ -176,10 +176,10 @@ class MongodbSink implements Sink {
   }
 }
 
-function newDocument(entry: ActionEntry): NewDocument {
-  return { id: attributeOf(entry, idAttribute), json: entry.payload.toString() }
+function toNewDocument(entry: ActionEntry): NewDocument {
+  return { id: readAttribute(entry, idAttribute), json: entry.payload.toString() }
 }
 
-function attributeOf({ attributes }: ActionEntry, name: string): string {
+function readAttribute({ attributes }: ActionEntry, name: string): string {
   return attributes.find(([known]) => known === name)?.[1] ?? ''
 }

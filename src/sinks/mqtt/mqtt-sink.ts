@@ -17,10 +17,10 @@ import {
 import type { DialSettings } from '../../transports/index.ts'
 import type { ConnectionLimits } from '../connections/open-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
-import { hostAndPort, problemOfServer } from '../service-address.ts'
-import { messageOf } from '../service-responses.ts'
+import { parseHostAndPort, findServerProblem } from '../service-address.ts'
+import { formatError } from '../service-responses.ts'
 import {
-  bytesOfText,
+  toBytes,
   type CompileTemplate,
   type NamedValue,
   type RuleData,
@@ -29,7 +29,7 @@ import {
   type SinkType,
   type ActionEntry,
   type Template,
-  textOf,
+  requireAttributeText,
   type WriteOutcome,
 } from '../sink.ts'
 import { type MqttPublisher, openPublisher, type PublisherSettings } from './mqtt-publisher.ts'
@@ -60,9 +60,9 @@ const temporaryReasons: ReadonlySet<number> = new Set([
 ])
 
 export const mqttSinkType: SinkType<MqttAction, MqttConnector> = {
-  problemOfConnector: (connector) => problemOfServer(connector, defaultPort),
+  findConnectorProblem: (connector) => findServerProblem(connector, defaultPort),
 
-  problemOfAction({ parameters: { topic, qos, retain } }, compile) {
+  findActionProblem({ parameters: { topic, qos, retain } }, compile) {
     if (topic === '') return 'parameters.topic is empty: write a topic or a template such as plant/${topic}'
     if (isFixed(qos, compile) && !['0', '1', '2'].includes(qos))
       return 'parameters.qos: write 0, 1, 2 or a template such as ${qos}'
@@ -71,29 +71,32 @@ export const mqttSinkType: SinkType<MqttAction, MqttConnector> = {
     return undefined
   },
 
-  renderer({ parameters }, compile, allColumns) {
+  createRenderer({ parameters }, compile, allColumns) {
     const topic = compile(parameters.topic, 'topic')
     const [qos, retain] = [parameters.qos, parameters.retain].map((text) => compile(text))
     const payload = parameters.payload === undefined ? undefined : compile(parameters.payload, 'json-if-shaped')
     return (data) => ({
-      payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),
+      payload: toBytes(payload === undefined ? allColumns(data) : payload.render(data)),
       attributes: [
-        [topicAttribute, topicOf(topic, parameters.topic, data)],
-        [flagsAttribute, `${qosOf(qos, data)}${retainOf(retain, data) ? 'r' : ''}`],
+        [topicAttribute, renderTopic(topic, parameters.topic, data)],
+        [flagsAttribute, `${renderQoS(qos, data)}${renderRetain(retain, data) ? 'r' : ''}`],
       ],
     })
   },
 
-  keepsOrderOf: () => 'calls',
+  findWriteOrder: () => 'calls',
   open: (connector, _, context) =>
-    new MqttSink(() => openPublisher(settingsOf(connector, context)), limitsOf(connector, context)),
+    new MqttSink(() => openPublisher(toPublisherSettings(connector, context)), toConnectionLimits(connector, context)),
 }
 
 /** Returns why the remote broker does not accept a connection or does not respond; undefined: it does both. */
 export async function checkMqtt(connector: MqttConnector, timeoutMs: number): Promise<string | undefined> {
   const context = { action: 'mqtt:probe', shard: 0, requestTimeoutMs: timeoutMs }
   const hasty = { ...connector, connect_timeout: timeoutMs }
-  const sink = new MqttSink(() => openPublisher(settingsOf(hasty, context)), limitsOf(hasty, context))
+  const sink = new MqttSink(
+    () => openPublisher(toPublisherSettings(hasty, context)),
+    toConnectionLimits(hasty, context),
+  )
   try {
     return await sink.check()
   } finally {
@@ -105,8 +108,8 @@ function isFixed(text: string, compile: CompileTemplate): boolean {
   return compile(text).parts.every((part) => typeof part === 'string')
 }
 
-function topicOf(template: Template, written: string, data: RuleData): TopicName {
-  const text = textOf(template.render(data), 'the topic')
+function renderTopic(template: Template, written: string, data: RuleData): TopicName {
+  const text = requireAttributeText(template.render(data), 'the topic')
   const topic = parseTopicName(text)
   if (topic === undefined) throw new TypeError(`the topic ${JSON.stringify(text)} is empty or has a wildcard`)
   // `${topic}` alone is the topic for which the publisher was authorized.
@@ -115,28 +118,28 @@ function topicOf(template: Template, written: string, data: RuleData): TopicName
   return topic
 }
 
-function qosOf(template: Template, data: RuleData): string {
+function renderQoS(template: Template, data: RuleData): string {
   const text = String(template.render(data))
   if (text !== '0' && text !== '1' && text !== '2')
     throw new TypeError(`the QoS ${JSON.stringify(text)} is not 0, 1 or 2`)
   return text
 }
 
-function retainOf(template: Template, data: RuleData): boolean {
+function renderRetain(template: Template, data: RuleData): boolean {
   const text = String(template.render(data))
   if (text === 'true' || text === '1') return true
   if (text === 'false' || text === '0' || text === 'undefined') return false
   throw new TypeError(`retain ${JSON.stringify(text)} is not true or false`)
 }
 
-function messageOfEntry({ payload, attributes }: ActionEntry): OutgoingMessage {
-  const flags = valueOf(attributes, flagsAttribute)
+function toMessage({ payload, attributes }: ActionEntry): OutgoingMessage {
+  const flags = readAttribute(attributes, flagsAttribute)
   // The topic name was checked when the entry was stored.
-  const topic = valueOf(attributes, topicAttribute) as TopicName
+  const topic = readAttribute(attributes, topicAttribute) as TopicName
   return { topic, qos: Number(flags[0]) as QoS, retain: flags.endsWith('r'), payload }
 }
 
-function valueOf(attributes: UserProperties, name: string): string {
+function readAttribute(attributes: UserProperties, name: string): string {
   return attributes.find(([known]) => known === name)?.[1] ?? ''
 }
 
@@ -167,7 +170,7 @@ export class MqttSink implements Sink {
         this.#sendsOneByOne ? this.#sendEach(publisher, batch) : this.#sendTogether(publisher, batch),
       )
     } catch (error) {
-      return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
+      return batch.map(() => ({ outcome: 'retry', why: formatError(error) }))
     }
   }
 
@@ -176,7 +179,7 @@ export class MqttSink implements Sink {
       await this.#connection.use((publisher) => publisher.ping())
       return undefined
     } catch (error) {
-      return messageOf(error)
+      return formatError(error)
     }
   }
 
@@ -185,14 +188,14 @@ export class MqttSink implements Sink {
   }
 
   async #sendTogether(publisher: MqttConnection, batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
-    const messages = batch.map(messageOfEntry)
-    const results = messages.map((message) => outcomeOf(publisher.publish(message)))
-    const pinged = messages.some(({ qos }) => qos === 0) ? outcomeOf(confirmed(publisher)) : undefined
+    const messages = batch.map(toMessage)
+    const results = messages.map((message) => awaitOutcome(publisher.publish(message)))
+    const pinged = messages.some(({ qos }) => qos === 0) ? awaitOutcome(confirmWithPing(publisher)) : undefined
     const outcomes: WriteOutcome[] = []
     for (const [index, result] of results.entries()) {
       const found = await result
       const outcome = found.outcome === 'done' && messages[index].qos === 0 ? await pinged : found
-      outcomes.push(this.#noteEnd(outcome ?? found))
+      outcomes.push(this.#recordEnd(outcome ?? found))
     }
     return outcomes
   }
@@ -203,7 +206,7 @@ export class MqttSink implements Sink {
     for (const entry of batch) {
       const [outcome] = await this.#sendTogether(publisher, [entry])
       if (outcome.outcome === 'done') this.#sendsOneByOne = false
-      const final = this.#outcomeOfSingleMessage(entry, outcome)
+      const final = this.#toSingleMessageOutcome(entry, outcome)
       outcomes.push(final)
       if (!publisher.isOpen) {
         const why = 'why' in final ? final.why : ''
@@ -213,13 +216,13 @@ export class MqttSink implements Sink {
     return outcomes
   }
 
-  #noteEnd(outcome: WriteOutcome | EndedOutcome): WriteOutcome | EndedOutcome {
+  #recordEnd(outcome: WriteOutcome | EndedOutcome): WriteOutcome | EndedOutcome {
     if ('ended' in outcome && outcome.ended !== 'this-side') this.#sendsOneByOne = true
     return outcome
   }
 
   /** Returns the outcome of a message that was the only one in flight. */
-  #outcomeOfSingleMessage({ payload }: ActionEntry, outcome: WriteOutcome | EndedOutcome): WriteOutcome {
+  #toSingleMessageOutcome({ payload }: ActionEntry, outcome: WriteOutcome | EndedOutcome): WriteOutcome {
     if (!('ended' in outcome) || outcome.ended === 'this-side') return outcome
     if (this.#onlyInFlight?.payload.equals(payload) !== true) this.#onlyInFlight = { payload, ends: 0 }
     this.#onlyInFlight.ends++
@@ -231,34 +234,41 @@ export class MqttSink implements Sink {
 /** The connection has ended. */
 type EndedOutcome = { readonly outcome: 'retry'; readonly why: string; readonly ended: ConnectionEnded['by'] }
 
-async function outcomeOf(work: ReturnType<MqttPublisher['publish']>): Promise<WriteOutcome | EndedOutcome> {
+async function awaitOutcome(work: ReturnType<MqttPublisher['publish']>): Promise<WriteOutcome | EndedOutcome> {
   try {
     const result = await work
     if (result.result === 'accepted') return done
     const { reasonCode, why } = result
     return temporaryReasons.has(reasonCode) ? { outcome: 'retry', why } : { outcome: 'refused', why }
   } catch (error) {
-    return { outcome: 'retry', why: messageOf(error), ended: error instanceof ConnectionEnded ? error.by : 'this-side' }
+    return {
+      outcome: 'retry',
+      why: formatError(error),
+      ended: error instanceof ConnectionEnded ? error.by : 'this-side',
+    }
   }
 }
 
-async function confirmed(publisher: MqttConnection): ReturnType<MqttPublisher['publish']> {
+async function confirmWithPing(publisher: MqttConnection): ReturnType<MqttPublisher['publish']> {
   await publisher.ping()
   return { result: 'accepted' }
 }
 
 /** A late CONNACK is reported by the publisher, with a sentence about the remote broker: this limit includes time to do so. */
-function limitsOf(
+function toConnectionLimits(
   { connect_timeout: connectTimeoutMs }: MqttConnector,
   { requestTimeoutMs }: Pick<SinkContext, 'requestTimeoutMs'>,
 ): ConnectionLimits {
   return { connectTimeoutMs: 2 * connectTimeoutMs + dialSlackMs, requestTimeoutMs }
 }
 
-function settingsOf(connector: MqttConnector, context: Pick<SinkContext, 'action' | 'shard'>): PublisherSettings {
+function toPublisherSettings(
+  connector: MqttConnector,
+  context: Pick<SinkContext, 'action' | 'shard'>,
+): PublisherSettings {
   const { server = '', ssl, username, password, connect_timeout: connectTimeoutMs } = connector
   const version = Number(connector.proto_ver.replace('v', '')) as ProtocolVersion
-  const place = hostAndPort(server, ssl.enable ? defaultTlsPort : defaultPort)
+  const place = parseHostAndPort(server, ssl.enable ? defaultTlsPort : defaultPort)
   const dial: DialSettings = {
     connectTimeoutMs,
     noDelay: true,
@@ -267,9 +277,9 @@ function settingsOf(connector: MqttConnector, context: Pick<SinkContext, 'action
     maxMessageBytes: 0,
     tls: {
       verifyPeer: verifiesPeer(ssl),
-      caFile: fileOf(ssl.cacertfile),
-      certFile: fileOf(ssl.certfile),
-      keyFile: fileOf(ssl.keyfile),
+      caFile: resolveFile(ssl.cacertfile),
+      certFile: resolveFile(ssl.certfile),
+      keyFile: resolveFile(ssl.keyfile),
       keyPassword: ssl.key_password === '' ? undefined : ssl.key_password,
     },
     quic: { keepAliveMs: 0, idleTimeoutMs: 0, dataStreams: 0 },
@@ -278,19 +288,19 @@ function settingsOf(connector: MqttConnector, context: Pick<SinkContext, 'action
     target: { scheme: ssl.enable ? 'tls' : 'tcp', ...place, path: '' },
     dial,
     version,
-    clientId: clientIdOf(connector, context, version),
+    clientId: createClientId(connector, context, version),
     username: username === '' ? undefined : username,
     password: password === '' ? undefined : password,
     keepAliveMs: connector.keepalive,
   }
 }
 
-function fileOf(file: string | undefined): string | undefined {
+function resolveFile(file: string | undefined): string | undefined {
   return file === undefined || file === '' ? undefined : resolve(file)
 }
 
 /** Each sink has its own client ID: a broker closes one of two connections with the same client ID. */
-function clientIdOf(
+function createClientId(
   { clientid_prefix: prefix = 'godwit' }: MqttConnector,
   { action, shard }: Pick<SinkContext, 'action' | 'shard'>,
   version: ProtocolVersion,

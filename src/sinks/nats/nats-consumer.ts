@@ -182,7 +182,7 @@ async function ensureConsumer(
 async function takeStored(message: JsMsg, callbacks: NatsCallbacks): Promise<void> {
   const beats = setInterval(() => message.working(), ackWaitMs / 3)
   try {
-    const isTaken = await callbacks.take(storedMessage(message))
+    const isTaken = await callbacks.take(toStoredNatsReceived(message))
     if (isTaken) message.ack()
     // No reason is sent: older servers do not understand it.
     else message.term()
@@ -193,10 +193,10 @@ async function takeStored(message: JsMsg, callbacks: NatsCallbacks): Promise<voi
 
 function receivedMessage({ subject, data, headers }: Pick<Msg, 'subject' | 'data' | 'headers'>): NatsReceived {
   const payload = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
-  return { subject, payload, headers: headerPairs(headers), stored: undefined }
+  return { subject, payload, headers: toHeaderPairs(headers), stored: undefined }
 }
 
-function storedMessage(message: JsMsg): NatsReceived {
+function toStoredNatsReceived(message: JsMsg): NatsReceived {
   const { stream, streamSequence: sequence, deliveryCount: deliveries } = message.info
   return {
     ...receivedMessage(message),
@@ -204,6 +204,6 @@ function storedMessage(message: JsMsg): NatsReceived {
   }
 }
 
-function headerPairs(headers: MsgHdrs | undefined): readonly (readonly [name: string, text: string])[] {
+function toHeaderPairs(headers: MsgHdrs | undefined): readonly (readonly [name: string, text: string])[] {
   return (headers?.keys() ?? []).map((name) => [name, headers?.values(name).join(', ') ?? ''] as const)
 }

@@ -44,7 +44,7 @@ export interface NatsConnected {
 export async function connectNats(settings: NatsSettings, attempt: OpeningAttempt): Promise<NatsConnected> {
   const { connect, streams } = await loadNats(settings)
   await refuseForbidden(settings)
-  const opening = connect(optionsOf(settings))
+  const opening = connect(toConnectionOptions(settings))
   // A connection that opens after the attempt has failed is not used.
   attempt.onFailure(() => opening.then((connection) => connection.close()))
   return { connection: await opening, streams }
@@ -59,7 +59,7 @@ async function refuseForbidden({ servers }: NatsSettings): Promise<void> {
   }
 }
 
-function optionsOf(settings: NatsSettings): ConnectionOptions {
+function toConnectionOptions(settings: NatsSettings): ConnectionOptions {
   const { servers, username, password, token, tls, connectTimeoutMs } = settings
   return {
     name: 'godwit',

@@ -2,7 +2,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { OpeningAttempt } from '../connections/open-connection.ts'
-import { messageOf } from '../service-responses.ts'
+import { formatError } from '../service-responses.ts'
 import type { WriteOutcome } from '../sink.ts'
 import {
   connectNats,
@@ -81,7 +81,7 @@ class Publisher implements NatsPublisher {
       await nextTurn()
     } catch (error) {
       this.close()
-      return messages.map(() => ({ outcome: 'retry', why: messageOf(error) }))
+      return messages.map(() => ({ outcome: 'retry', why: formatError(error) }))
     }
     return outcomes.map((outcome, index) => {
       const why = this.#denied.get(messages[index].subject)
@@ -103,7 +103,7 @@ class Publisher implements NatsPublisher {
       this.#connection.publish(subject, payload)
       return done
     } catch (error) {
-      return outcomeOfError(error)
+      return toErrorOutcome(error)
     }
   }
 
@@ -112,8 +112,8 @@ class Publisher implements NatsPublisher {
       await client.publish(subject, payload, { msgID: id })
       return done
     } catch (error) {
-      if (this.#closedBecause !== undefined) return { outcome: 'retry', why: messageOf(this.#closedBecause) }
-      const outcome = outcomeOfError(error)
+      if (this.#closedBecause !== undefined) return { outcome: 'retry', why: formatError(this.#closedBecause) }
+      const outcome = toErrorOutcome(error)
       if (nameOfNatsError(error) === 'JetStreamNotEnabled')
         return { outcome: 'retry', why: `no stream has the subject ${subject}, or JetStream is not enabled` }
       if (nameOfNatsError(error) === 'TimeoutError') this.close()
@@ -131,8 +131,8 @@ class Publisher implements NatsPublisher {
   }
 }
 
-function outcomeOfError(error: unknown): WriteOutcome {
-  const why = messageOf(error)
+function toErrorOutcome(error: unknown): WriteOutcome {
+  const why = formatError(error)
   const name = nameOfNatsError(error)
   if (name === 'InvalidArgumentError' || name === 'InvalidSubjectError' || name === 'PermissionViolationError')
     return { outcome: 'refused', why }

@@ -5,15 +5,15 @@ import { randomUUID } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
-import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
-import { messageOf } from '../service-responses.ts'
+import { parseHostAndPort, findServerProblem, toServiceTls } from '../service-address.ts'
+import { formatError } from '../service-responses.ts'
 import {
-  bytesOfText,
+  toBytes,
   type NamedValue,
   type Sink,
   type SinkType,
   type ActionEntry,
-  textOf,
+  requireAttributeText,
   type WriteOutcome,
 } from '../sink.ts'
 import { loadNats, type NatsSettings } from './nats-library.ts'
@@ -27,60 +27,60 @@ const subjectAttribute = 'subject'
 const idAttribute = 'id'
 
 export const natsSinkType: SinkType<NatsAction, NatsConnector> = {
-  problemOfConnector(connector) {
-    for (const server of serversOf(connector)) {
-      const problem = problemOfServer({ server }, defaultPort)
+  findConnectorProblem(connector) {
+    for (const server of parseServers(connector)) {
+      const problem = findServerProblem({ server }, defaultPort)
       if (problem !== undefined) return problem
     }
     if (connector.token !== undefined && connector.username !== undefined)
       return 'token: write a token, or a username and a password, not both'
-    return connector.server === undefined ? problemOfServer(connector, defaultPort) : undefined
+    return connector.server === undefined ? findServerProblem(connector, defaultPort) : undefined
   },
 
-  problemOfAction: ({ parameters: { subject } }) =>
+  findActionProblem: ({ parameters: { subject } }) =>
     subject === '' ? 'parameters.subject: write a subject, such as readings.${clientid}' : undefined,
 
-  renderer({ parameters }, compile, allColumns) {
+  createRenderer({ parameters }, compile, allColumns) {
     const subject = compile(parameters.subject, 'word')
     const payload = parameters.payload === undefined ? undefined : compile(parameters.payload, 'json-if-shaped')
     return (data) => ({
-      payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),
+      payload: toBytes(payload === undefined ? allColumns(data) : payload.render(data)),
       attributes: [
-        [subjectAttribute, subjectOf(textOf(subject.render(data), 'the subject'))],
+        [subjectAttribute, requireSubject(requireAttributeText(subject.render(data), 'the subject'))],
         [idAttribute, randomUUID()],
       ],
     })
   },
 
-  keepsOrderOf: () => 'batch',
+  findWriteOrder: () => 'batch',
   open: (connector, { parameters }, { requestTimeoutMs }) =>
-    new NatsSink(natsSettings(connector, { usesJetStream: parameters.jetstream, requestTimeoutMs })),
+    new NatsSink(toNatsSettings(connector, { usesJetStream: parameters.jetstream, requestTimeoutMs })),
 }
 
 /** Builds the message of one result. Exported for tests. */
-export function subjectOf(subject: string): string {
+export function requireSubject(subject: string): string {
   const isSubject = /^[^\s.*>]+(?:\.[^\s.*>]+)*$/.test(subject)
   if (!isSubject) throw new TypeError(`the subject ${JSON.stringify(subject)} has an empty part, a space or a wildcard`)
   return subject
 }
 
 /** Addresses of the servers of a cluster. */
-export function serversOf({ server = '' }: NatsConnector): readonly string[] {
+export function parseServers({ server = '' }: NatsConnector): readonly string[] {
   return server === '' ? [] : server.split(',').map((one) => one.trim())
 }
 
 /** Connection settings of the connector. */
-export function natsSettings(
+export function toNatsSettings(
   connector: NatsConnector,
   { usesJetStream, requestTimeoutMs }: Pick<NatsSettings, 'usesJetStream' | 'requestTimeoutMs'>,
 ): NatsSettings {
   const { username, password, token, ssl, connect_timeout: connectTimeoutMs } = connector
   return {
-    servers: serversOf(connector).map((server) => hostAndPort(server, defaultPort)),
+    servers: parseServers(connector).map((server) => parseHostAndPort(server, defaultPort)),
     username,
     password,
     token,
-    tls: tlsOf(ssl),
+    tls: toServiceTls(ssl),
     connectTimeoutMs,
     requestTimeoutMs,
     usesJetStream,
@@ -102,9 +102,9 @@ class NatsSink implements Sink {
 
   async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     try {
-      return await this.#publisher.use((publisher) => publisher.publish(batch.map(messageOfEntry)))
+      return await this.#publisher.use((publisher) => publisher.publish(batch.map(toMessage)))
     } catch (error) {
-      return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
+      return batch.map(() => ({ outcome: 'retry', why: formatError(error) }))
     }
   }
 
@@ -113,7 +113,7 @@ class NatsSink implements Sink {
       await this.#publisher.use((publisher) => publisher.check())
       return undefined
     } catch (error) {
-      return messageOf(error)
+      return formatError(error)
     }
   }
 
@@ -122,7 +122,7 @@ class NatsSink implements Sink {
   }
 }
 
-function messageOfEntry({ payload, attributes }: ActionEntry): NatsMessage {
+function toMessage({ payload, attributes }: ActionEntry): NatsMessage {
   const values = new Map(attributes)
   return { subject: values.get(subjectAttribute) ?? '', id: values.get(idAttribute) ?? '', payload }
 }

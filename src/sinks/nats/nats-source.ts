@@ -4,10 +4,10 @@
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'
 import { checkOnce, type ConnectionDriver } from '../connections/open-connection.ts'
-import { nameAtService, propertiesOf, type ReceivedMessage, type SourceType } from '../sources/source-type.ts'
+import { toServiceName, toUserProperties, type ReceivedMessage, type SourceType } from '../sources/source-type.ts'
 import { openNatsReader, type NatsReader, type NatsReceived, type NatsSubscription } from './nats-consumer.ts'
 import { loadNats, type NatsSettings } from './nats-library.ts'
-import { natsSettings, natsSinkType } from './nats-sink.ts'
+import { toNatsSettings, natsSinkType } from './nats-sink.ts'
 
 type NatsSource = NamedValue<SourcesConfig['nats']>
 type NatsConnector = NamedValue<ConnectorsConfig['nats']>
@@ -16,9 +16,9 @@ const requestTimeoutMs = 10_000
 const topic = 'message'
 
 export const natsSourceType: SourceType<NatsSource, NatsConnector, NatsReader> = {
-  problemOfConnector: (connector) => natsSinkType.problemOfConnector(connector),
+  findConnectorProblem: (connector) => natsSinkType.findConnectorProblem(connector),
 
-  problemOfSource({ parameters }) {
+  findSourceProblem({ parameters }) {
     const { subject, jetstream, stream, consumer, queue_group: group } = parameters
     if (subject === undefined && !jetstream) return 'parameters.subject: write a subject, such as readings.>'
     if (subject === undefined && stream === undefined)
@@ -34,30 +34,30 @@ export const natsSourceType: SourceType<NatsSource, NatsConnector, NatsReader> =
     return undefined
   },
 
-  serverOf: ({ server = '' }) => server,
+  formatServer: ({ server = '' }) => server,
 
   driver(id, source, connector, callbacks) {
-    const settings = settingsOf(connector, source, requestTimeoutMs)
+    const settings = toSourceSettings(connector, source, requestTimeoutMs)
     return {
       ...readerDriver(settings),
       limits: settings,
       async receive(reader) {
-        await reader.receive(subscriptionOf(id, source), {
-          take: (message) => callbacks.take(receivedMessage(message)),
+        await reader.receive(toNatsSubscription(id, source), {
+          take: (message) => callbacks.take(toReceivedMessage(message)),
           noteDropped: ({ subject }) =>
-            callbacks.noteDropped(
+            callbacks.onDropped(
               `a message of the subject ${subject} arrived while max_pending messages waited for rules`,
             ),
-          noteFailed: (error) => callbacks.noteFailed(error),
+          noteFailed: (error) => callbacks.onFailed(error),
         })
-        callbacks.noteConnected()
+        callbacks.onConnected()
       },
     }
   },
 
   check(connector, source, timeoutMs) {
-    const settings = { ...settingsOf(connector, source, timeoutMs), connectTimeoutMs: timeoutMs }
-    return checkOnce(readerDriver(settings), timeoutMs, (reader) => reader.check(subscriptionOf('', source)))
+    const settings = { ...toSourceSettings(connector, source, timeoutMs), connectTimeoutMs: timeoutMs }
+    return checkOnce(readerDriver(settings), timeoutMs, (reader) => reader.check(toNatsSubscription('', source)))
   },
 }
 
@@ -73,26 +73,26 @@ function isSubjectFilter(subject: string): boolean {
   return /^(?:[^\s.*>]+|\*)(?:\.(?:[^\s.*>]+|\*))*(?:\.>)?$|^>$/.test(subject)
 }
 
-function settingsOf(connector: NatsConnector, source: NatsSource | undefined, timeoutMs: number) {
+function toSourceSettings(connector: NatsConnector, source: NatsSource | undefined, timeoutMs: number) {
   const usesJetStream = source?.parameters.jetstream ?? false
-  return natsSettings(connector, { usesJetStream, requestTimeoutMs: timeoutMs })
+  return toNatsSettings(connector, { usesJetStream, requestTimeoutMs: timeoutMs })
 }
 
-function subscriptionOf(id: string, source: NatsSource | undefined): NatsSubscription {
+function toNatsSubscription(id: string, source: NatsSource | undefined): NatsSubscription {
   const parameters = source?.parameters
   return {
     subject: parameters?.subject,
     queueGroup: parameters?.queue_group,
     stream: parameters?.stream,
-    consumer: parameters?.consumer ?? nameAtService(id).replaceAll(/[\s.*>/\\]/g, '-'),
+    consumer: parameters?.consumer ?? toServiceName(id).replaceAll(/[\s.*>/\\]/g, '-'),
     fromBeginning: parameters?.deliver_policy === 'all',
     maxPending: parameters?.max_pending ?? 1,
   }
 }
 
-function receivedMessage({ subject, payload, headers, stored }: NatsReceived): ReceivedMessage {
+function toReceivedMessage({ subject, payload, headers, stored }: NatsReceived): ReceivedMessage {
   const { stream, sequence, deliveries, storedAtMs } = stored ?? {}
-  const properties = propertiesOf({ subject, stream, sequence, deliveries, ts: storedAtMs }, headers)
+  const properties = toUserProperties({ subject, stream, sequence, deliveries, ts: storedAtMs }, headers)
   const name = sequence === undefined ? `a message of the subject ${subject}` : `the message ${sequence} of ${stream}`
   return { topic, payload, properties, name }
 }

@@ -1,8 +1,8 @@
 // Sends samples to Prometheus, and to other services with its remote write protocol (1.0).
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { problemOfBase, problemOfHeaders } from '../http/http-settings-check.ts'
-import { outcomeOf, problemOfResponse, ServiceClient } from '../http/service-client.ts'
+import { findConnectorUrlProblem, findHeadersProblem } from '../http/http-settings-check.ts'
+import { toOutcome, findResponseProblem, ServiceClient } from '../http/service-client.ts'
 import { MergedWrites } from '../merged-writes.ts'
 import type { NamedValue, RuleData, Sink, SinkContext, SinkType, ActionEntry, Template, WriteOutcome } from '../sink.ts'
 import { writeByHalves } from '../write-by-halves.ts'
@@ -23,9 +23,10 @@ const headers = {
 }
 
 export const prometheusSinkType: SinkType<PrometheusAction, PrometheusConnector> = {
-  problemOfConnector: (connector) => problemOfBase(connector) ?? problemOfHeaders(connector.headers, 'headers'),
+  findConnectorProblem: (connector) =>
+    findConnectorUrlProblem(connector) ?? findHeadersProblem(connector.headers, 'headers'),
 
-  problemOfAction({ parameters: { metric, labels, value } }) {
+  findActionProblem({ parameters: { metric, labels, value } }) {
     if (metric === '') return 'parameters.metric: write the name of the metric, such as temperature_celsius'
     if (value === '') return 'parameters.value: write the value, such as ${payload.value}'
     const wrong = [...labels.keys()].find((name) => !labelForm.test(name) || name === metricLabel)
@@ -34,53 +35,53 @@ export const prometheusSinkType: SinkType<PrometheusAction, PrometheusConnector>
       : `parameters.labels: ${JSON.stringify(wrong)} is not a label name: use letters, digits and _`
   },
 
-  renderer({ parameters: { metric, labels, value, timestamp } }, compile) {
+  createRenderer({ parameters: { metric, labels, value, timestamp } }, compile) {
     const names = [...labels].map(([name, text]) => ({ name, template: compile(text) }))
     const [metricTemplate, valueTemplate, timeTemplate] = [compile(metric), compile(value), compile(timestamp)]
     return (data, atMs = Date.now()) => {
       const found = names.flatMap(({ name, template }) => {
-        const text = labelText(template, data, name)
+        const text = renderLabel(template, data, name)
         // Prometheus treats an empty label as a missing one.
         return text === '' ? [] : [[name, text] as const]
       })
       const sample: Sample = {
-        labels: [[metricLabel, metricText(metricTemplate, data)] as const, ...found].toSorted(([a], [b]) =>
+        labels: [[metricLabel, renderMetricName(metricTemplate, data)] as const, ...found].toSorted(([a], [b]) =>
           a < b ? -1 : 1,
         ),
-        value: numberOf(valueTemplate, data, 'the value'),
+        value: renderNumber(valueTemplate, data, 'the value'),
         timestamp: isMissing(timeTemplate, data)
           ? Math.floor(atMs)
-          : Math.floor(numberOf(timeTemplate, data, 'the timestamp')),
+          : Math.floor(renderNumber(timeTemplate, data, 'the timestamp')),
       }
       return { payload: Buffer.from(JSON.stringify(sample)), attributes: [] }
     }
   },
 
-  keepsOrderOf: () => 'calls',
+  findWriteOrder: () => 'calls',
   open: (connector, _, context) => new PrometheusSink(connector, context),
 }
 
 function isMissing(template: Template, data: RuleData): boolean {
   if (template.parts.length === 0) return true
   if (template.parts.length > 1 || typeof template.parts[0] === 'string') return false
-  const [value] = template.values(data)
+  const [value] = template.resolveValues(data)
   return value === undefined || value === null
 }
 
-function labelText(template: Template, data: RuleData, name: string): string {
+function renderLabel(template: Template, data: RuleData, name: string): string {
   if (isMissing(template, data)) return ''
   const text = template.render(data)
   if (typeof text !== 'string') throw new TypeError(`prometheus: the label ${name} is not valid UTF-8`)
   return text
 }
 
-function metricText(template: Template, data: RuleData): string {
+function renderMetricName(template: Template, data: RuleData): string {
   const text = template.render(data)
   if (typeof text === 'string' && metricForm.test(text)) return text
   throw new TypeError(`prometheus: ${JSON.stringify(String(text).slice(0, 80))} is not a metric name`)
 }
 
-function numberOf(template: Template, data: RuleData, subject: string): number {
+function renderNumber(template: Template, data: RuleData, subject: string): number {
   const text = template.render(data)
   const value = typeof text === 'string' && text.trim() !== '' ? Number(text) : Number.NaN
   if (Number.isFinite(value)) return value
@@ -110,12 +111,12 @@ class PrometheusSink implements Sink {
 
   #writeAll(entries: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const samples = entries.map(({ payload }) => JSON.parse(payload.toString()) as Sample)
-    return writeByHalves(samples, async (some) => outcomeOf(await this.#send(some)))
+    return writeByHalves(samples, async (some) => toOutcome(await this.#send(some)))
   }
 
   /** Sends a request without samples, to check that the service accepts the protocol. */
   async check(): Promise<string | undefined> {
-    return problemOfResponse(await this.#send([]))
+    return findResponseProblem(await this.#send([]))
   }
 
   close(): void {

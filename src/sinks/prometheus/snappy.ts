@@ -16,7 +16,7 @@ export function compressSnappy(input: Buffer): Buffer {
   for (let start = 0; start < input.length; start += blockBytes) {
     compressBlock(input.subarray(start, start + blockBytes), output, positions.fill(-1))
   }
-  return output.bytes()
+  return output.toBytes()
 }
 
 function compressBlock(block: Buffer, output: Writer, positions: Int32Array): void {
@@ -26,7 +26,7 @@ function compressBlock(block: Buffer, output: Writer, positions: Int32Array): vo
     const hash = Math.imul(block.readUInt32LE(at), hashFactor) >>> (32 - hashBits)
     const candidate = positions[hash] ?? -1
     positions[hash] = at
-    const length = candidate < 0 ? 0 : sharedLength(block, candidate, at)
+    const length = candidate < 0 ? 0 : countSharedBytes(block, candidate, at)
     if (length < shortestCopy) {
       at++
       continue
@@ -39,7 +39,7 @@ function compressBlock(block: Buffer, output: Writer, positions: Int32Array): vo
   output.literal(block.subarray(written))
 }
 
-function sharedLength(block: Buffer, first: number, second: number): number {
+function countSharedBytes(block: Buffer, first: number, second: number): number {
   let length = 0
   while (second + length < block.length && block[first + length] === block[second + length]) length++
   return length
@@ -83,7 +83,7 @@ class Writer {
     }
   }
 
-  bytes(): Buffer {
+  toBytes(): Buffer {
     return this.#bytes.subarray(0, this.#at)
   }
 }

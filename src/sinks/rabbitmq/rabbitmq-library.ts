@@ -5,7 +5,7 @@ import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage, Options } f
 import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
 import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { messageOf } from '../service-responses.ts'
+import { formatError } from '../service-responses.ts'
 import type { WriteOutcome } from '../sink.ts'
 
 export interface RabbitmqSettings {
@@ -97,7 +97,7 @@ export interface QueueCallbacks {
   /** True: the message is acknowledged; false: it is rejected without `requeue`. */
   take(message: QueueMessage): Promise<boolean>
   /** Called when the connection has ended, once or several times. */
-  noteFailed(error: unknown): void
+  onFailed(error: unknown): void
 }
 
 /** Opens a connection to the server on which a queue can be read. */
@@ -126,7 +126,7 @@ export class QueueReader {
   ): Promise<void> {
     const channel = this.#channel
     const fail = (error: unknown): void => {
-      if (!this.#isClosed) callbacks.noteFailed(this.#channelError ?? error)
+      if (!this.#isClosed) callbacks.onFailed(this.#channelError ?? error)
     }
     this.#connection.on('close', (error?: Error) => fail(error ?? new Error('RabbitMQ closed the connection')))
     channel.on('close', () => fail(new Error('RabbitMQ closed the channel')))
@@ -164,38 +164,38 @@ async function takeMessage(channel: Channel, message: ConsumeMessage, callbacks:
 function queueMessage({ content, fields, properties }: ConsumeMessage): QueueMessage {
   const { contentType, contentEncoding, deliveryMode, priority, correlationId, replyTo, expiration } = properties
   const { messageId, timestamp, type, userId, appId, clusterId } = properties
-  const seconds = numberOf(timestamp)
+  const seconds = toOptionalNumber(timestamp)
   return {
     payload: content,
     fields,
     columns: {
-      content_type: textOf(contentType),
-      content_encoding: textOf(contentEncoding),
-      delivery_mode: numberOf(deliveryMode),
-      priority: numberOf(priority),
-      correlation_id: textOf(correlationId),
-      reply_to: textOf(replyTo),
-      expiration: textOf(expiration),
-      message_id: textOf(messageId),
+      content_type: toOptionalText(contentType),
+      content_encoding: toOptionalText(contentEncoding),
+      delivery_mode: toOptionalNumber(deliveryMode),
+      priority: toOptionalNumber(priority),
+      correlation_id: toOptionalText(correlationId),
+      reply_to: toOptionalText(replyTo),
+      expiration: toOptionalText(expiration),
+      message_id: toOptionalText(messageId),
       ts: seconds === undefined ? undefined : seconds * 1_000,
-      type: textOf(type),
-      user_id: textOf(userId),
-      app_id: textOf(appId),
-      cluster_id: textOf(clusterId),
+      type: toOptionalText(type),
+      user_id: toOptionalText(userId),
+      app_id: toOptionalText(appId),
+      cluster_id: toOptionalText(clusterId),
     },
-    headers: Object.entries(properties.headers ?? {}).map(([name, value]) => [name, headerText(value)] as const),
+    headers: Object.entries(properties.headers ?? {}).map(([name, value]) => [name, formatHeader(value)] as const),
   }
 }
 
-function textOf(value: unknown): string | undefined {
+function toOptionalText(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function numberOf(value: unknown): number | undefined {
+function toOptionalNumber(value: unknown): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
-function headerText(value: unknown): string {
+function formatHeader(value: unknown): string {
   if (typeof value === 'string') return value
   if (Buffer.isBuffer(value)) return value.toString('base64')
   return JSON.stringify(value) ?? ''
@@ -246,7 +246,7 @@ class Publisher implements RabbitmqPublisher {
       this.close()
       const failure = this.#failure ?? error
       const isForMessage = this.#failure?.code === preconditionFailed
-      return { outcome: isForMessage ? 'refused' : 'retry', why: messageOf(failure) }
+      return { outcome: isForMessage ? 'refused' : 'retry', why: formatError(failure) }
     }
   }
 
@@ -280,7 +280,7 @@ class Publisher implements RabbitmqPublisher {
       if (error === null || error === undefined) return resolve(done)
       if (this.#isClosed || this.#failure !== undefined) return reject(error)
       // A queue is full, or a disk of the server fails.
-      resolve({ outcome: 'retry', why: `RabbitMQ does not accept the message now: ${messageOf(error)}` })
+      resolve({ outcome: 'retry', why: `RabbitMQ does not accept the message now: ${formatError(error)}` })
     })
     return promise
   }

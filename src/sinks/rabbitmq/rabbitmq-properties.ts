@@ -1,7 +1,13 @@
 // Renders headers and properties of a message from the settings `headers_template` and `properties_template`.
 
 import type { ActionsConfig } from '../../config/index.ts'
-import { type CompileTemplate, type NamedValue, type RuleData, type ActionEntry, textOf } from '../sink.ts'
+import {
+  type CompileTemplate,
+  type NamedValue,
+  type RuleData,
+  type ActionEntry,
+  requireAttributeText,
+} from '../sink.ts'
 import type { RabbitmqOptions } from './rabbitmq-library.ts'
 
 type Parameters = NamedValue<ActionsConfig['rabbitmq']>['parameters']
@@ -39,7 +45,7 @@ const numberProperties: ReadonlyMap<string, 'priority' | 'timestamp'> = new Map(
 ])
 
 /** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
-export function problemOfProperties({ properties_template: properties }: Parameters): string | undefined {
+export function findPropertiesProblem({ properties_template: properties }: Parameters): string | undefined {
   const known = [...textProperties.keys(), ...numberProperties.keys()]
   for (const pair of properties) {
     const key = String(pair.get('key'))
@@ -52,7 +58,7 @@ export function problemOfProperties({ properties_template: properties }: Paramet
 }
 
 /** Returns a function that renders the attributes of an entry. It throws TypeError for values that cannot be sent. */
-export function propertiesRenderer(
+export function createPropertiesRenderer(
   { headers_template: headers, properties_template: properties }: Parameters,
   compile: CompileTemplate,
 ): (data: RuleData) => ActionEntry['attributes'] {
@@ -66,8 +72,11 @@ export function propertiesRenderer(
   }))
   return (data) =>
     compiled.map(({ kind, key, value }) => {
-      const name = shortText(textOf(key.render(data), 'the name of a header'), 'the name of a header')
-      const text = textOf(value.render(data), `the ${kind}${name}`)
+      const name = requireShortText(
+        requireAttributeText(key.render(data), 'the name of a header'),
+        'the name of a header',
+      )
+      const text = requireAttributeText(value.render(data), `the ${kind}${name}`)
       if (kind === propertyAttribute) checkProperty(name, text)
       return [kind + name, text] as const
     })
@@ -75,19 +84,19 @@ export function propertiesRenderer(
 
 function checkProperty(name: string, text: string): void {
   const number = numberProperties.get(name)
-  if (number === undefined) return void shortText(text, `the property ${name}`)
+  if (number === undefined) return void requireShortText(text, `the property ${name}`)
   const max = number === 'priority' ? maxPriority : Number.MAX_SAFE_INTEGER
   if (!/^\d{1,16}$/.test(text) || Number(text) > max)
     throw new TypeError(`the property ${name} is ${JSON.stringify(text)}; it must be a whole number from 0 to ${max}`)
 }
 
-function shortText(text: string, subject: string): string {
+function requireShortText(text: string, subject: string): string {
   if (Buffer.byteLength(text) > maxShortBytes) throw new TypeError(`${subject} is longer than ${maxShortBytes} bytes`)
   return text
 }
 
 /** Returns the options with which the library sends the message. */
-export function optionsOf(attributes: ActionEntry['attributes']): RabbitmqOptions {
+export function toRabbitmqOptions(attributes: ActionEntry['attributes']): RabbitmqOptions {
   const options: RabbitmqOptions = {}
   const headers: Record<string, string> = Object.create(null) as Record<string, string>
   for (const [name, value] of attributes) {

@@ -6,16 +6,16 @@ import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
 import { MergedWrites } from '../merged-writes.ts'
-import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
-import { messageOf } from '../service-responses.ts'
+import { parseHostAndPort, findServerProblem, toServiceTls } from '../service-address.ts'
+import { formatError } from '../service-responses.ts'
 import {
-  bytesOfText,
+  toBytes,
   type NamedValue,
   type Sink,
   type SinkContext,
   type SinkType,
   type ActionEntry,
-  textOf,
+  requireAttributeText,
   type WriteOutcome,
 } from '../sink.ts'
 import { writeByHalves } from '../write-by-halves.ts'
@@ -27,7 +27,7 @@ import {
   type RabbitmqSettings,
   type RabbitmqTarget,
 } from './rabbitmq-library.ts'
-import { optionsOf, problemOfProperties, propertiesRenderer } from './rabbitmq-properties.ts'
+import { toRabbitmqOptions, findPropertiesProblem, createPropertiesRenderer } from './rabbitmq-properties.ts'
 
 type RabbitmqConnector = NamedValue<ConnectorsConfig['rabbitmq']>
 type RabbitmqAction = NamedValue<ActionsConfig['rabbitmq']>
@@ -41,58 +41,58 @@ const maxKeyBytes = 255
 const maxMessagesPerWrite = 1_000
 
 export const rabbitmqSinkType: SinkType<RabbitmqAction, RabbitmqConnector> = {
-  problemOfConnector: (connector) => problemOfServer({ server: serverOf(connector) }, defaultPort),
+  findConnectorProblem: (connector) => findServerProblem({ server: resolveServer(connector) }, defaultPort),
 
-  problemOfAction: ({ parameters }) =>
+  findActionProblem: ({ parameters }) =>
     parameters.exchange === '' && parameters.routing_key === ''
       ? 'parameters.routing_key: write a routing key; with the default exchange (empty) it is the name of a queue'
-      : problemOfProperties(parameters),
+      : findPropertiesProblem(parameters),
 
-  renderer({ parameters }, compile, allColumns) {
+  createRenderer({ parameters }, compile, allColumns) {
     const key = compile(parameters.routing_key, 'word')
     const payload =
       parameters.payload_template === undefined ? undefined : compile(parameters.payload_template, 'json-if-shaped')
-    const properties = propertiesRenderer(parameters, compile)
+    const properties = createPropertiesRenderer(parameters, compile)
     return (data) => ({
-      payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),
+      payload: toBytes(payload === undefined ? allColumns(data) : payload.render(data)),
       attributes: [
-        [keyAttribute, routingKey(textOf(key.render(data), 'the routing key'))],
+        [keyAttribute, requireRoutingKey(requireAttributeText(key.render(data), 'the routing key'))],
         [idAttribute, randomUUID()],
         ...properties(data),
       ],
     })
   },
 
-  keepsOrderOf: () => 'calls',
+  findWriteOrder: () => 'calls',
   open: (connector, { parameters }, context) => {
     const target = { exchange: parameters.exchange, isPersistent: parameters.delivery_mode === 'persistent' }
-    return new RabbitmqSink(settingsOf(connector, context), target)
+    return new RabbitmqSink(toRabbitmqSettings(connector, context), target)
   },
 }
 
-function routingKey(key: string): string {
+function requireRoutingKey(key: string): string {
   if (Buffer.byteLength(key) > maxKeyBytes) throw new TypeError(`the routing key is longer than ${maxKeyBytes} bytes`)
   return key
 }
 
 /** Returns the address with its port. EMQX has the port in the setting `port`. */
-export function serverOf({ server, port, ssl }: RabbitmqConnector): string | undefined {
+export function resolveServer({ server, port, ssl }: RabbitmqConnector): string | undefined {
   if (server === undefined || /:\d+$/.test(server)) return server
   return `${server}:${port ?? (ssl.enable ? defaultTlsPort : defaultPort)}`
 }
 
 /** Returns the settings of the connection to the server. */
-export function settingsOf(
+export function toRabbitmqSettings(
   connector: RabbitmqConnector,
   { requestTimeoutMs }: Pick<SinkContext, 'requestTimeoutMs'>,
 ): RabbitmqSettings {
   return {
-    ...hostAndPort(serverOf(connector) ?? '', defaultPort),
+    ...parseHostAndPort(resolveServer(connector) ?? '', defaultPort),
     username: connector.username ?? 'guest',
     password: connector.password ?? 'guest',
     virtualHost: connector.virtual_host,
     heartbeatSeconds: Math.ceil(connector.heartbeat / 1_000),
-    tls: tlsOf(connector.ssl),
+    tls: toServiceTls(connector.ssl),
     connectTimeoutMs: connector.connect_timeout,
     requestTimeoutMs,
   }
@@ -121,7 +121,7 @@ class RabbitmqSink implements Sink {
       await this.#publisher.use((publisher) => publisher.check())
       return undefined
     } catch (error) {
-      return messageOf(error)
+      return formatError(error)
     }
   }
 
@@ -130,22 +130,22 @@ class RabbitmqSink implements Sink {
   }
 
   #write(entries: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
-    return writeByHalves(entries.map(messageOfEntry), async (messages) => {
+    return writeByHalves(entries.map(toMessage), async (messages) => {
       try {
         return await this.#publisher.use((publisher) => publisher.publish(messages))
       } catch (error) {
-        return { outcome: 'retry', why: messageOf(error) }
+        return { outcome: 'retry', why: formatError(error) }
       }
     })
   }
 }
 
-function messageOfEntry({ payload, attributes }: ActionEntry): RabbitmqMessage {
+function toMessage({ payload, attributes }: ActionEntry): RabbitmqMessage {
   const attributesByName = new Map(attributes)
   return {
     routingKey: attributesByName.get(keyAttribute) ?? '',
     id: attributesByName.get(idAttribute) ?? '',
     payload,
-    options: optionsOf(attributes),
+    options: toRabbitmqOptions(attributes),
   }
 }

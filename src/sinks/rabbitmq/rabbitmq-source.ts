@@ -3,7 +3,7 @@
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'
 import { checkOnce, type ConnectionDriver } from '../connections/open-connection.ts'
-import { propertiesOf, type SourceType } from '../sources/source-type.ts'
+import { toUserProperties, type SourceType } from '../sources/source-type.ts'
 import {
   loadRabbitmq,
   openQueueReader,
@@ -11,7 +11,7 @@ import {
   type QueueReader,
   type RabbitmqSettings,
 } from './rabbitmq-library.ts'
-import { rabbitmqSinkType, serverOf, settingsOf } from './rabbitmq-sink.ts'
+import { rabbitmqSinkType, resolveServer, toRabbitmqSettings } from './rabbitmq-sink.ts'
 
 type RabbitmqSource = NamedValue<SourcesConfig['rabbitmq']>
 type RabbitmqConnector = NamedValue<ConnectorsConfig['rabbitmq']>
@@ -23,20 +23,20 @@ const maxNameBytes = 255
 const topic = 'message'
 
 export const rabbitmqSourceType: SourceType<RabbitmqSource, RabbitmqConnector, QueueReader> = {
-  problemOfConnector: (connector) => rabbitmqSinkType.problemOfConnector(connector),
+  findConnectorProblem: (connector) => rabbitmqSinkType.findConnectorProblem(connector),
 
-  problemOfSource({ parameters: { queue = '' } }) {
+  findSourceProblem({ parameters: { queue = '' } }) {
     if (queue === '') return 'parameters.queue: write the name of a queue'
     if (Buffer.byteLength(queue) > maxNameBytes)
       return `parameters.queue: the name is longer than ${maxNameBytes} bytes`
     return undefined
   },
 
-  serverOf: (connector) => serverOf(connector) ?? '',
+  formatServer: (connector) => resolveServer(connector) ?? '',
 
   driver(_id, { parameters }, connector, callbacks) {
     const queue = parameters.queue ?? ''
-    const settings = settingsOf(connector, { requestTimeoutMs })
+    const settings = toRabbitmqSettings(connector, { requestTimeoutMs })
     return {
       ...readerDriver(settings),
       limits: settings,
@@ -44,17 +44,17 @@ export const rabbitmqSourceType: SourceType<RabbitmqSource, RabbitmqConnector, Q
         await reader.receive(
           { queue, prefetch: parameters.prefetch },
           {
-            take: (message) => callbacks.take({ topic, ...receivedMessage(message, queue) }),
-            noteFailed: (error) => callbacks.noteFailed(error),
+            take: (message) => callbacks.take({ topic, ...toReceivedMessage(message, queue) }),
+            onFailed: (error) => callbacks.onFailed(error),
           },
         )
-        callbacks.noteConnected()
+        callbacks.onConnected()
       },
     }
   },
 
   check(connector, source, timeoutMs) {
-    const settings = { ...settingsOf(connector, { requestTimeoutMs: timeoutMs }), connectTimeoutMs: timeoutMs }
+    const settings = { ...toRabbitmqSettings(connector, { requestTimeoutMs: timeoutMs }), connectTimeoutMs: timeoutMs }
     const queue = source?.parameters.queue
     return checkOnce(readerDriver(settings), timeoutMs, async (reader) => {
       if (queue !== undefined) await reader.check(queue)
@@ -70,9 +70,9 @@ function readerDriver(settings: RabbitmqSettings): ConnectionDriver<QueueReader>
   }
 }
 
-function receivedMessage({ payload, fields, columns, headers }: QueueMessage, queue: string) {
+function toReceivedMessage({ payload, fields, columns, headers }: QueueMessage, queue: string) {
   const { exchange, routingKey, redelivered } = fields
   const ownFields = { queue, exchange, routing_key: routingKey, redelivered, ...columns }
   const name = `the message of the exchange ${JSON.stringify(exchange)} with the routing key ${JSON.stringify(routingKey)}`
-  return { payload, properties: propertiesOf(ownFields, headers), name }
+  return { payload, properties: toUserProperties(ownFields, headers), name }
 }

@@ -6,9 +6,9 @@ import { safeLookup } from '../../transports/index.ts'
 import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { messageOf } from '../service-responses.ts'
-import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
-import { bytesOfText, type NamedValue, type Sink, type SinkType, type ActionEntry, type WriteOutcome } from '../sink.ts'
+import { formatError } from '../service-responses.ts'
+import { parseHostAndPort, findServerProblem, toServiceTls } from '../service-address.ts'
+import { toBytes, type NamedValue, type Sink, type SinkType, type ActionEntry, type WriteOutcome } from '../sink.ts'
 
 export type RedisConnector = NamedValue<ConnectorsConfig['redis']>
 export type RedisAction = NamedValue<ActionsConfig['redis']>
@@ -31,22 +31,22 @@ const temporaryErrors = [
 const done: WriteOutcome = { outcome: 'done' }
 
 export const redisSinkType: SinkType<RedisAction, RedisConnector> = {
-  problemOfConnector: (connector) => problemOfServer(placeOf(connector), defaultPort),
-  problemOfAction: ({ parameters: { command_template: command } }) => {
+  findConnectorProblem: (connector) => findServerProblem(resolveServerSettings(connector), defaultPort),
+  findActionProblem: ({ parameters: { command_template: command } }) => {
     if (command.length === 0)
       return 'parameters.command_template: write a command, such as [SET, "${topic}", "${payload}"]'
     return command.length > maxArguments
       ? `parameters.command_template: there are more than ${maxArguments} arguments`
       : undefined
   },
-  renderer: ({ parameters: { command_template: command } }, compile) => {
+  createRenderer: ({ parameters: { command_template: command } }, compile) => {
     const templates = command.map((text) => compile(text, 'json-if-shaped'))
     return (data) => {
-      const words = templates.map((template) => bytesOfText(template.render(data)).toString('base64'))
+      const words = templates.map((template) => toBytes(template.render(data)).toString('base64'))
       return { payload: Buffer.from(JSON.stringify(words)), attributes: [] }
     }
   },
-  keepsOrderOf: () => 'batch',
+  findWriteOrder: () => 'batch',
   open: (connector, _, { requestTimeoutMs }) => new RedisSink(connector, requestTimeoutMs),
 }
 
@@ -73,7 +73,7 @@ class RedisSink implements Sink {
       await this.#client.use((client) => client.ping())
       return undefined
     } catch (error) {
-      return messageOf(error)
+      return formatError(error)
     }
   }
 
@@ -87,7 +87,7 @@ class RedisSink implements Sink {
       await this.#client.use((client) => client.sendCommand(words))
       return done
     } catch (error) {
-      const why = messageOf(error)
+      const why = formatError(error)
       // An error reply of the server begins with a word in capitals: `WRONGTYPE Operation against ...`.
       const isResponse = error instanceof Error && /^[A-Z][A-Z0-9]* /.test(error.message)
       const isTemporary = temporaryErrors.some((word) => why.startsWith(word))
@@ -97,7 +97,7 @@ class RedisSink implements Sink {
 }
 
 /** Returns server and credentials. `parameters` override the settings of the connector. */
-function placeOf({ parameters, ...connector }: RedisConnector) {
+function resolveServerSettings({ parameters, ...connector }: RedisConnector) {
   return {
     server: parameters.server ?? connector.server,
     username: parameters.username ?? connector.username,
@@ -113,9 +113,9 @@ function loadRedis() {
 async function connect(connector: RedisConnector, attempt: OpeningAttempt): Promise<RedisClientType> {
   const library = await loadRedis()
   const { connect_timeout: connectTimeout, ssl } = connector
-  const { server, username, password, database } = placeOf(connector)
-  const place = hostAndPort(server ?? '', defaultPort)
-  const tls = tlsOf(ssl)
+  const { server, username, password, database } = resolveServerSettings(connector)
+  const place = parseHostAndPort(server ?? '', defaultPort)
+  const tls = toServiceTls(ssl)
   const client = library.createClient({
     socket: {
       ...place,

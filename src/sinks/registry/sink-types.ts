@@ -26,28 +26,30 @@ export type ConnectorSettings = NamedValue<ConnectorsConfig[SinkSections<Connect
 export type ActionSettings = NamedValue<ActionsConfig[SinkSections<ActionsConfig>]>
 
 /** Makes the settings of a type general. This is valid because code that finds a type by its name passes the settings of the section with that name. */
-function byName<Action, Connector>(type: SinkType<Action, Connector>): SinkType<ActionSettings, ConnectorSettings> {
+function toGeneralType<Action, Connector>(
+  type: SinkType<Action, Connector>,
+): SinkType<ActionSettings, ConnectorSettings> {
   return type as unknown as SinkType<ActionSettings, ConnectorSettings>
 }
 
 export const sinkTypes = {
-  http: byName(httpSinkType),
-  mqtt: byName(mqttSinkType),
-  pgsql: byName(postgresqlSinkType),
-  timescale: byName(postgresqlSinkType),
-  mysql: byName(mysqlSinkType),
-  kafka_producer: byName(kafkaProducerSinkType),
-  mongodb: byName(mongodbSinkType),
-  nats: byName(natsSinkType),
-  rabbitmq: byName(rabbitmqSinkType),
-  redis: byName(redisSinkType),
-  disk_log: byName(diskLogSinkType),
-  influxdb: byName(influxdbSinkType),
-  s3: byName(s3SinkType),
-  sqlite: byName(sqliteSinkType),
-  elasticsearch: byName(elasticsearchSinkType),
-  clickhouse: byName(clickhouseSinkType),
-  prometheus_remote_write: byName(prometheusSinkType),
+  http: toGeneralType(httpSinkType),
+  mqtt: toGeneralType(mqttSinkType),
+  pgsql: toGeneralType(postgresqlSinkType),
+  timescale: toGeneralType(postgresqlSinkType),
+  mysql: toGeneralType(mysqlSinkType),
+  kafka_producer: toGeneralType(kafkaProducerSinkType),
+  mongodb: toGeneralType(mongodbSinkType),
+  nats: toGeneralType(natsSinkType),
+  rabbitmq: toGeneralType(rabbitmqSinkType),
+  redis: toGeneralType(redisSinkType),
+  disk_log: toGeneralType(diskLogSinkType),
+  influxdb: toGeneralType(influxdbSinkType),
+  s3: toGeneralType(s3SinkType),
+  sqlite: toGeneralType(sqliteSinkType),
+  elasticsearch: toGeneralType(elasticsearchSinkType),
+  clickhouse: toGeneralType(clickhouseSinkType),
+  prometheus_remote_write: toGeneralType(prometheusSinkType),
 }
 
 export type SinkTypeName = keyof typeof sinkTypes

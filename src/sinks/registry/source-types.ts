@@ -24,15 +24,15 @@ interface RegisteredSourceType extends Omit<SourceType<SourceSettings, SourceCon
 }
 
 /** The settings of a type are those of the section that has its name. */
-function byName<Source, Connector, Client>(type: SourceType<Source, Connector, Client>): RegisteredSourceType {
+function toGeneralType<Source, Connector, Client>(type: SourceType<Source, Connector, Client>): RegisteredSourceType {
   const general = type as unknown as SourceType<SourceSettings, SourceConnectorSettings, Client>
   return { ...general, open: (...parameters) => openSource(general.driver(...parameters)) }
 }
 
 export const sourceTypes = {
-  kafka_consumer: byName(kafkaSourceType),
-  nats: byName(natsSourceType),
-  rabbitmq: byName(rabbitmqSourceType),
+  kafka_consumer: toGeneralType(kafkaSourceType),
+  nats: toGeneralType(natsSourceType),
+  rabbitmq: toGeneralType(rabbitmqSourceType),
 }
 
 export type SourceTypeName = keyof typeof sourceTypes

@@ -4,22 +4,22 @@
 //   aggregated   each entry is a line; a batch is an object of lines, when it has max_records or after time_interval
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { csvRenderer } from '../csv.ts'
-import { problemOfHeaders } from '../http/http-settings-check.ts'
-import { outcomeOf, problemOfResponse, ServiceClient, baseUrl } from '../http/service-client.ts'
+import { createCsvRenderer } from '../csv.ts'
+import { findHeadersProblem } from '../http/http-settings-check.ts'
+import { toOutcome, findResponseProblem, ServiceClient, toBaseUrl } from '../http/service-client.ts'
 import type { HttpResult } from '../http/http-exchange.ts'
 import {
-  bytesOfText,
+  toBytes,
   type CompileTemplate,
   type NamedValue,
   type Sink,
   type SinkContext,
   type SinkType,
   type ActionEntry,
-  textOf,
+  requireAttributeText,
   type WriteOutcome,
 } from '../sink.ts'
-import { problemOfServer } from '../service-address.ts'
+import { findServerProblem } from '../service-address.ts'
 import { type Credentials, encodeKey, signRequest } from './sign-request.ts'
 
 type S3Connector = NamedValue<ConnectorsConfig['s3']>
@@ -35,16 +35,16 @@ const checkQuery = 'list-type=2&max-keys=1&prefix=godwit-check%2F'
 const emptyBody = Buffer.alloc(0)
 
 export const s3SinkType: SinkType<S3Action, S3Connector> = {
-  problemOfConnector({ host, port, access_key_id: id, secret_access_key: secret }) {
+  findConnectorProblem({ host, port, access_key_id: id, secret_access_key: secret }) {
     if (host === undefined) return 'host: write the host of the service, such as s3.eu-central-1.amazonaws.com'
     if (id === undefined || secret === undefined) return 'access_key_id: write access_key_id and secret_access_key'
-    const problem = problemOfServer({ server: `${host.includes(':') ? `[${host}]` : host}:${port}` }, port)
+    const problem = findServerProblem({ server: `${host.includes(':') ? `[${host}]` : host}:${port}` }, port)
     return problem?.replace(/^server/, 'host')
   },
 
-  problemOfAction({ parameters }, compile) {
+  findActionProblem({ parameters }, compile) {
     const { bucket, key, mode, container, headers } = parameters
-    const problem = problemOfHeaders(headers, 'parameters.headers')
+    const problem = findHeadersProblem(headers, 'parameters.headers')
     if (problem !== undefined) return problem
     if (bucket === '') return 'parameters.bucket: write the name of the bucket'
     if (key === '') return 'parameters.key: write the key of the object, such as ${clientid}/${id}.json'
@@ -60,43 +60,43 @@ export const s3SinkType: SinkType<S3Action, S3Connector> = {
     return undefined
   },
 
-  batching: ({ parameters: { mode, aggregation } }) =>
+  overrideBatching: ({ parameters: { mode, aggregation } }) =>
     mode === 'aggregated' ? { batchSize: aggregation.max_records, batchTimeMs: aggregation.time_interval } : undefined,
 
-  renderer({ parameters }, compile, allColumns) {
+  createRenderer({ parameters }, compile, allColumns) {
     const { mode, bucket, key, content, container } = parameters
-    if (mode === 'aggregated') return lineRenderer(container, compile, allColumns)
+    if (mode === 'aggregated') return createLineRenderer(container, compile, allColumns)
     const [bucketTemplate, keyTemplate] = [compile(bucket), compile(key, 'key')]
     const contentTemplate = content === undefined ? undefined : compile(content, 'json-if-shaped')
     return (data) => ({
-      payload: bytesOfText(contentTemplate === undefined ? allColumns(data) : contentTemplate.render(data)),
+      payload: toBytes(contentTemplate === undefined ? allColumns(data) : contentTemplate.render(data)),
       attributes: [
-        [bucketAttribute, bucketOf(textOf(bucketTemplate.render(data), 'the bucket'))],
-        [keyAttribute, keyOf(textOf(keyTemplate.render(data), 'the key'))],
+        [bucketAttribute, requireBucketName(requireAttributeText(bucketTemplate.render(data), 'the bucket'))],
+        [keyAttribute, requireObjectKey(requireAttributeText(keyTemplate.render(data), 'the key'))],
       ],
     })
   },
 
-  keepsOrderOf: ({ parameters: { mode } }) => (mode === 'direct' ? 'nothing' : 'batch'),
+  findWriteOrder: ({ parameters: { mode } }) => (mode === 'direct' ? 'nothing' : 'batch'),
   open: (connector, action, context) => new S3Sink(connector, action, context),
 }
 
-function lineRenderer(
+function createLineRenderer(
   { type, column_order: columns }: S3Action['parameters']['container'],
   compile: CompileTemplate,
-  allColumns: Parameters<SinkType<S3Action, S3Connector>['renderer']>[2],
-): ReturnType<SinkType<S3Action, S3Connector>['renderer']> {
+  allColumns: Parameters<SinkType<S3Action, S3Connector>['createRenderer']>[2],
+): ReturnType<SinkType<S3Action, S3Connector>['createRenderer']> {
   if (type === 'json_lines') return (data) => ({ payload: Buffer.from(allColumns(data)), attributes: [] })
-  const row = csvRenderer(columns.map((column) => `\${${column}}`).join(','), compile)
+  const row = createCsvRenderer(columns.map((column) => `\${${column}}`).join(','), compile)
   return (data) => ({ payload: row(data), attributes: [] })
 }
 
-function bucketOf(text: string): string {
+function requireBucketName(text: string): string {
   if (bucketForm.test(text)) return text
   throw new TypeError(`s3: ${JSON.stringify(text.slice(0, 80))} is not a bucket name`)
 }
 
-function keyOf(text: string): string {
+function requireObjectKey(text: string): string {
   const length = Buffer.byteLength(text)
   if (length === 0 || length > maxKeyBytes)
     throw new TypeError(`s3: the key has ${length} bytes; it must have 1 to ${maxKeyBytes}`)
@@ -119,16 +119,16 @@ class S3Sink implements Sink {
   readonly #hostHeader: string
   readonly #parameters: S3Action['parameters']
   readonly #context: SinkContext
-  readonly #headers: ReturnType<typeof headersOf>
+  readonly #headers: ReturnType<typeof splitHeaders>
   #sequence = 0
 
   constructor(connector: S3Connector, action: S3Action, context: SinkContext) {
     const { host, port, ssl, region, access_key_id: accessKeyId, secret_access_key: secretAccessKey } = connector
-    const base = baseUrl({ host: host ?? '', port }, { isSecure: ssl.enable })
+    const base = toBaseUrl({ host: host ?? '', port }, { isSecure: ssl.enable })
     this.#hostHeader = base.host
     this.#credentials = { accessKeyId: accessKeyId ?? '', secretAccessKey: secretAccessKey ?? '', region }
     this.#parameters = action.parameters
-    this.#headers = headersOf(action.parameters)
+    this.#headers = splitHeaders(action.parameters)
     this.#context = context
     this.#client = new ServiceClient({
       base,
@@ -141,12 +141,12 @@ class S3Sink implements Sink {
   }
 
   async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
-    if (this.#parameters.mode === 'direct') return Promise.all(batch.map((entry) => this.#put(directObject(entry))))
-    const outcome = await this.#put(this.#aggregated(batch))
+    if (this.#parameters.mode === 'direct') return Promise.all(batch.map((entry) => this.#put(toDirectObject(entry))))
+    const outcome = await this.#put(this.#createAggregatedObject(batch))
     return batch.map(() => outcome)
   }
 
-  #aggregated(batch: readonly ActionEntry[]): S3Object {
+  #createAggregatedObject(batch: readonly ActionEntry[]): S3Object {
     const { bucket, key, container } = this.#parameters
     const isCsv = container.type === 'csv'
     const header = isCsv ? [Buffer.from(`${container.column_order.join(',')}\n`)] : []
@@ -171,7 +171,7 @@ class S3Sink implements Sink {
     const path = `/${bucket}/${encodeKey(key)}`
     const { amzHeaders, headers } = this.#headers
     const allHeaders = { 'content-type': contentType, ...headers }
-    return outcomeOf(await this.#send('PUT', { path, query: '', body, headers: allHeaders, amzHeaders }))
+    return toOutcome(await this.#send('PUT', { path, query: '', body, headers: allHeaders, amzHeaders }))
   }
 
   /** Checks whether the bucket exists and the access key is valid. A user that may write may not be allowed to list. */
@@ -182,7 +182,7 @@ class S3Sink implements Sink {
     const result = await this.#send('GET', { path, query, body: emptyBody, headers: {} })
     if ('status' in result && result.status === 403 && result.text.includes('<Code>AccessDenied</Code>'))
       return undefined
-    return problemOfResponse(result)
+    return findResponseProblem(result)
   }
 
   close(): void {
@@ -214,7 +214,7 @@ class S3Sink implements Sink {
 }
 
 /** Headers of the service, which must be signed. */
-function headersOf({ acl, headers: configured }: S3Action['parameters']) {
+function splitHeaders({ acl, headers: configured }: S3Action['parameters']) {
   const amzHeaders: Record<string, string> = acl === undefined ? {} : { 'x-amz-acl': acl.replaceAll('_', '-') }
   const headers: Record<string, string> = {}
   for (const [name, value] of configured) {
@@ -225,7 +225,7 @@ function headersOf({ acl, headers: configured }: S3Action['parameters']) {
   return { amzHeaders, headers }
 }
 
-function directObject({ payload, attributes }: ActionEntry): S3Object {
+function toDirectObject({ payload, attributes }: ActionEntry): S3Object {
   const values = new Map(attributes)
   const [bucket, key] = [values.get(bucketAttribute) ?? '', values.get(keyAttribute) ?? '']
   return { bucket, key, body: payload, contentType: 'application/octet-stream' }

@@ -27,7 +27,7 @@ const service = 's3'
 export function signRequest(request: UnsignedRequest, credentials: Credentials, nowMs: number): Record<string, string> {
   const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const date = time.slice(0, 8)
-  const bodyHash = sha256(request.body)
+  const bodyHash = computeSha256(request.body)
   const amzHeaders = { ...request.amzHeaders, 'x-amz-content-sha256': bodyHash, 'x-amz-date': time }
   const sorted = Object.entries(amzHeaders).toSorted(([a], [b]) => (a < b ? -1 : 1))
   const headers = { host: request.host, ...Object.fromEntries(sorted) }
@@ -35,7 +35,7 @@ export function signRequest(request: UnsignedRequest, credentials: Credentials, 
   const headerLines = Object.entries(headers).map(([name, value]) => `${name}:${value}\n`)
   const canonical = [request.method, request.path, request.query, headerLines.join(''), names, bodyHash].join('\n')
   const scope = `${date}/${credentials.region}/${service}/aws4_request`
-  const toSign = [algorithm, time, scope, sha256(canonical)].join('\n')
+  const toSign = [algorithm, time, scope, computeSha256(canonical)].join('\n')
   const key = [date, credentials.region, service, 'aws4_request'].reduce<Buffer | string>(
     (secret, part) => createHmac('sha256', secret).update(part).digest(),
     `AWS4${credentials.secretAccessKey}`,
@@ -45,7 +45,7 @@ export function signRequest(request: UnsignedRequest, credentials: Credentials, 
   return { ...amzHeaders, authorization }
 }
 
-function sha256(data: Buffer | string): string {
+function computeSha256(data: Buffer | string): string {
   return createHash('sha256').update(data).digest('hex')
 }
 

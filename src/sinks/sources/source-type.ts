@@ -21,10 +21,10 @@ export interface SourceCallbacks {
    */
   take(message: ReceivedMessage): Promise<boolean>
   /** Counts a message that is dropped. */
-  noteDropped(why: string): void
-  noteConnected(): void
+  onDropped(why: string): void
+  onConnected(): void
   /** The connection has ended. Calls after the first one have no effect. */
-  noteFailed(error: unknown): void
+  onFailed(error: unknown): void
 }
 
 export interface SourceConnection {
@@ -43,11 +43,11 @@ export interface SourceDriver<Client> extends ConnectionDriver<Client> {
 /** One kind of service that sources receive from. `Source` and `Connector`: their settings. */
 export interface SourceType<Source, Connector, Client> {
   /** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
-  problemOfConnector(connector: Connector): string | undefined
-  problemOfSource(source: Source): string | undefined
+  findConnectorProblem(connector: Connector): string | undefined
+  findSourceProblem(source: Source): string | undefined
   /** For the column `server`. */
-  serverOf(connector: Connector): string
-  /** `id`: `type:name`. `noteConnected` is called by `receive`. */
+  formatServer(connector: Connector): string
+  /** `id`: `type:name`. `onConnected` is called by `receive`. */
   driver(id: string, source: Source, connector: Connector, callbacks: SourceCallbacks): SourceDriver<Client>
   /** Returns why the service, or the topic or queue of the source, is not available; undefined: it is. Receives no messages. Never rejects. */
   check(connector: Connector, source: Source | undefined, timeoutMs: number): Promise<string | undefined>
@@ -69,7 +69,7 @@ export function cleanText(text: string): string {
 }
 
 /** Omits undefined values. */
-export function propertiesOf(
+export function toUserProperties(
   columns: Readonly<Record<string, string | number | boolean | undefined>>,
   headers: readonly (readonly [name: string, text: string])[],
 ): UserProperties {
@@ -82,6 +82,6 @@ export function propertiesOf(
 }
 
 /** The last part of the ID of a source, for a name at the service. */
-export function nameAtService(id: string): string {
+export function toServiceName(id: string): string {
   return `godwit-${id.slice(id.indexOf(':') + 1)}`
 }

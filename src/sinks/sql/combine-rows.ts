@@ -67,15 +67,15 @@ export class RowCombiner {
       const isFullBatch = left === this.#batchSize && left <= limit
       const rows = isFullBatch ? left : 2 ** Math.floor(Math.log2(Math.min(limit, left)))
       let textsOfRows = this.#combined.get(rows)
-      if (textsOfRows === undefined) this.#combined.set(rows, (textsOfRows = textsOf(insert, rows)))
-      combined.push({ texts: textsOfRows, values: valuesOf(statements, from, from + rows) })
+      if (textsOfRows === undefined) this.#combined.set(rows, (textsOfRows = buildTexts(insert, rows)))
+      combined.push({ texts: textsOfRows, values: collectValues(statements, from, from + rows) })
       from += rows
     }
     return combined
   }
 }
 
-function valuesOf(statements: readonly SqlStatement[], from: number, end: number): readonly SqlValue[] {
+function collectValues(statements: readonly SqlStatement[], from: number, end: number): readonly SqlValue[] {
   const all: SqlValue[] = []
   for (let at = from; at < end; at++) for (const value of statements[at].values) all.push(value)
   return all
@@ -85,7 +85,7 @@ function hasSameTexts({ texts: one }: SqlStatement, { texts: other }: SqlStateme
   return one === other || (one.length === other.length && one.every((text, at) => text === other[at]))
 }
 
-function textsOf({ head, row, tail }: SingleRowInsert, rows: number): readonly string[] {
+function buildTexts({ head, row, tail }: SingleRowInsert, rows: number): readonly string[] {
   const texts = [head]
   for (let at = 0; at < rows; at++) {
     texts[texts.length - 1] += `${at === 0 ? '' : ', '}${row[0]}`
@@ -111,7 +111,7 @@ export function readInsert(texts: readonly string[]): SingleRowInsert | undefine
   const inner = [first.slice(head.length), ...texts.slice(1)]
   let depth = 0
   for (const [at, text] of inner.entries()) {
-    const end = endOfRow(text, depth)
+    const end = findRowEnd(text, depth)
     if (end === undefined) return undefined
     depth = end.depth
     if (depth > 0) continue
@@ -127,7 +127,7 @@ export function readInsert(texts: readonly string[]): SingleRowInsert | undefine
  * Follows the parentheses of `text`. Returns where the row ends, with depth 0, or the depth at the end of the text; undefined
  * if a quoted text does not end within it.
  */
-function endOfRow(text: string, depth: number): { readonly at: number; readonly depth: number } | undefined {
+function findRowEnd(text: string, depth: number): { readonly at: number; readonly depth: number } | undefined {
   let quote = ''
   for (let at = 0; at < text.length; at++) {
     const character = text.charAt(at)

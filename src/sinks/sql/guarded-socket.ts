@@ -5,7 +5,7 @@ import { endOnException } from '../connections/opened-sockets.ts'
 import { safeLookup } from '../../transports/index.ts'
 
 /** A socket that the library connects itself, to a port and a host. It does not connect to denied addresses. */
-export function guardedSocket(): Socket {
+export function createGuardedSocket(): Socket {
   const socket = new Socket()
   const connectSocket = socket.connect.bind(socket)
   socket.connect = ((port: number, host: string) =>

@@ -4,10 +4,10 @@ import type { Socket } from 'node:net'
 import type { Connection } from 'mysql2/promise'
 import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { hostAndPort, tlsOf } from '../service-address.ts'
+import { parseHostAndPort, toServiceTls } from '../service-address.ts'
 import { connectGuarded } from './guarded-socket.ts'
 import type { SqlStatement } from './sql-entry.ts'
-import { type SqlClient, sqlSinkType } from './sql-sink.ts'
+import { type SqlClient, createSqlSinkType } from './sql-sink.ts'
 import type { SqlConnector } from './sql-settings.ts'
 
 const defaultPort = 3_306
@@ -22,12 +22,12 @@ interface MysqlError {
   readonly errno?: number
 }
 
-export const mysqlSinkType = sqlSinkType({
+export const mysqlSinkType = createSqlSinkType({
   defaultPort,
   escapesWithBackslash: true,
   load: loadMysql,
   connect,
-  stateOf: (error) => (error as MysqlError).sqlState ?? '',
+  findSqlState: (error) => (error as MysqlError).sqlState ?? '',
   isRefusal: (error) => rowErrorNumbers.includes((error as MysqlError).errno ?? 0),
 })
 
@@ -42,8 +42,8 @@ async function connect(
 ): Promise<SqlClient> {
   const library = await loadMysql()
   const { server, username, password, database } = connector
-  const ssl = tlsOf(connector.ssl)
-  const place = hostAndPort(server ?? '', defaultPort)
+  const ssl = toServiceTls(connector.ssl)
+  const place = parseHostAndPort(server ?? '', defaultPort)
   const socket = connectGuarded(place)
   attempt.onFailure(() => socket.destroy())
   const connection = await library.createConnection({
@@ -82,7 +82,7 @@ class MysqlClient implements SqlClient {
     return this.#connection.execute(texts.join('?'), [...values])
   }
 
-  command(text: string): Promise<unknown> {
+  runCommand(text: string): Promise<unknown> {
     return this.#connection.query(text)
   }
 

@@ -4,27 +4,27 @@ import type { Socket } from 'node:net'
 import type { Client } from 'pg'
 import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { hostAndPort, tlsOf } from '../service-address.ts'
-import { guardedSocket } from './guarded-socket.ts'
+import { parseHostAndPort, toServiceTls } from '../service-address.ts'
+import { createGuardedSocket } from './guarded-socket.ts'
 import type { SqlStatement, SqlValue } from './sql-entry.ts'
 import type { SqlConnector } from './sql-settings.ts'
-import { type SqlClient, sqlSinkType } from './sql-sink.ts'
+import { type SqlClient, createSqlSinkType } from './sql-sink.ts'
 
 const defaultPort = 5_432
 
-export const postgresqlSinkType = sqlSinkType({
+export const postgresqlSinkType = createSqlSinkType({
   defaultPort,
   escapesWithBackslash: false,
   load: loadPostgresql,
   connect,
-  stateOf,
+  findSqlState,
 })
 
 /** Statements with the names of their values, `$1` and so on. Cached, because full batches have the same statements. */
 class NumberedTexts {
   readonly #known = new WeakMap<readonly string[], string>()
 
-  textOf(texts: readonly string[]): string {
+  joinTexts(texts: readonly string[]): string {
     let text = this.#known.get(texts)
     if (text !== undefined) return text
     text = texts.reduce((sql, part, at) => (at === 0 ? part : `${sql}$${at}${part}`), '')
@@ -43,10 +43,10 @@ function loadPostgresql() {
 async function connect(connector: SqlConnector, requestTimeoutMs: number, attempt: OpeningAttempt): Promise<SqlClient> {
   const library = await loadPostgresql()
   const { server, username, password, database, ssl } = connector
-  const socket = guardedSocket()
+  const socket = createGuardedSocket()
   attempt.onFailure(() => socket.destroy())
   const client = new library.default.Client({
-    ...hostAndPort(server ?? '', defaultPort),
+    ...parseHostAndPort(server ?? '', defaultPort),
     user: username,
     password,
     database,
@@ -57,7 +57,7 @@ async function connect(connector: SqlConnector, requestTimeoutMs: number, attemp
     keepAlive: true,
     stream: () => socket,
     application_name: 'godwit',
-    ssl: tlsOf(ssl),
+    ssl: toServiceTls(ssl),
   })
   const connected = new PostgresqlClient(client, socket)
   await client.connect()
@@ -82,10 +82,10 @@ class PostgresqlClient implements SqlClient {
   }
 
   run({ texts, values }: SqlStatement): Promise<unknown> {
-    return this.#client.query(numbered.textOf(texts), values as SqlValue[])
+    return this.#client.query(numbered.joinTexts(texts), values as SqlValue[])
   }
 
-  command(text: string): Promise<unknown> {
+  runCommand(text: string): Promise<unknown> {
     return this.#client.query(text)
   }
 
@@ -99,7 +99,7 @@ class PostgresqlClient implements SqlClient {
 }
 
 /** For errors of the system, `code` is a name such as ECONNREFUSED. */
-function stateOf(error: unknown): string {
+function findSqlState(error: unknown): string {
   const { code } = error as { readonly code?: unknown }
   return typeof code === 'string' && code.length === 5 ? code : ''
 }

@@ -15,15 +15,15 @@ export interface SqlStatement {
 /** In JSON, bytes are an object with this key only. */
 const bytesKey = '$base64'
 
-export function sqlRenderer(
+export function createSqlRenderer(
   sql: string,
   dialect: SqlDialect,
   compile: CompileTemplate,
 ): (data: RuleData) => ActionEntry {
   const template = compileSqlTemplate(sql, dialect, compile)
-  const head = headOf(template.texts)
+  const head = formatEntryHead(template.texts)
   return (data) => {
-    const values = JSON.stringify(template.values(data).map(storedValue))
+    const values = JSON.stringify(template.resolveValues(data).map(toStoredValue))
     return { payload: Buffer.from(`${head}${values}}`), attributes: [] }
   }
 }
@@ -36,26 +36,26 @@ export class StatementReader {
   read({ payload }: ActionEntry): SqlStatement {
     const start = this.#head.length
     const isKnown = start > 0 && payload.compare(this.#head, 0, start, 0, start) === 0
-    if (isKnown) return this.#statement(JSON.parse(payload.toString('utf8', start, payload.length - 1)))
+    if (isKnown) return this.#createStatement(JSON.parse(payload.toString('utf8', start, payload.length - 1)))
     const { texts, values } = JSON.parse(payload.toString()) as { texts: string[]; values: unknown[] }
     this.#texts = texts
-    this.#head = Buffer.from(headOf(texts))
-    return this.#statement(values)
+    this.#head = Buffer.from(formatEntryHead(texts))
+    return this.#createStatement(values)
   }
 
-  #statement(values: readonly unknown[]): SqlStatement {
+  #createStatement(values: readonly unknown[]): SqlStatement {
     // Most values have the same form in the entry and in the statement.
     const isBound = !values.some((value) => typeof value === 'object' && value !== null)
-    return { texts: this.#texts, values: isBound ? (values as readonly SqlValue[]) : values.map(boundValue) }
+    return { texts: this.#texts, values: isBound ? (values as readonly SqlValue[]) : values.map(toBoundValue) }
   }
 }
 
 /** Returns the common beginning of the entries of one statement. */
-function headOf(texts: readonly string[]): string {
+function formatEntryHead(texts: readonly string[]): string {
   return `{"texts":${JSON.stringify(texts)},"values":`
 }
 
-function storedValue(value: unknown): unknown {
+function toStoredValue(value: unknown): unknown {
   if (value === undefined || value === null) return null
   if (typeof value === 'bigint') return value.toString()
   if (typeof value === 'boolean' || typeof value === 'string') return value
@@ -64,7 +64,7 @@ function storedValue(value: unknown): unknown {
   return JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? Number(inner) : inner))
 }
 
-function boundValue(stored: unknown): SqlValue {
+function toBoundValue(stored: unknown): SqlValue {
   if (typeof stored === 'object' && stored !== null) {
     return Buffer.from(String((stored as Readonly<Record<string, unknown>>)[bytesKey]), 'base64')
   }

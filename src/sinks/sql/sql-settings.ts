@@ -2,18 +2,18 @@
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { CompileTemplate, NamedValue } from '../sink.ts'
-import { problemOfSqlTemplate, type SqlDialect } from './sql-template.ts'
+import { findSqlTemplateProblem, type SqlDialect } from './sql-template.ts'
 
 /** The same for all databases. */
 export type SqlConnector = NamedValue<ConnectorsConfig['pgsql']>
 export type SqlAction = NamedValue<ActionsConfig['pgsql']>
 
-export function problemOfSql(
+export function findSqlProblem(
   { parameters: { sql } }: { readonly parameters: { readonly sql: string } },
   dialect: SqlDialect,
   compile: CompileTemplate,
 ): string | undefined {
   if (sql.trim() === '') return 'parameters.sql: write the SQL statement'
-  const problem = problemOfSqlTemplate(sql, dialect, compile)
+  const problem = findSqlTemplateProblem(sql, dialect, compile)
   return problem === undefined ? undefined : `parameters.sql: ${problem}`
 }

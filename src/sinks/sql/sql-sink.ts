@@ -2,12 +2,12 @@
 
 import { ConnectionPool } from '../connections/connection-pool.ts'
 import type { ConnectionDriver, OpeningAttempt } from '../connections/open-connection.ts'
-import { problemOfServer } from '../service-address.ts'
-import { messageOf } from '../service-responses.ts'
+import { findServerProblem } from '../service-address.ts'
+import { formatError } from '../service-responses.ts'
 import type { Sink, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
 import { RowCombiner } from './combine-rows.ts'
-import { sqlRenderer, type SqlStatement, StatementReader } from './sql-entry.ts'
-import { problemOfSql, type SqlAction, type SqlConnector } from './sql-settings.ts'
+import { createSqlRenderer, type SqlStatement, StatementReader } from './sql-entry.ts'
+import { findSqlProblem, type SqlAction, type SqlConnector } from './sql-settings.ts'
 import type { SqlDialect } from './sql-template.ts'
 import { type SqlConnection, writeBatch } from './write-batch.ts'
 
@@ -22,7 +22,7 @@ export interface SqlClient {
   readonly isOpen: boolean
   run(statement: SqlStatement): Promise<unknown>
   /** A statement without values and result. */
-  command(text: 'BEGIN' | 'COMMIT' | 'ROLLBACK' | 'SELECT 1'): Promise<unknown>
+  runCommand(text: 'BEGIN' | 'COMMIT' | 'ROLLBACK' | 'SELECT 1'): Promise<unknown>
   /** Says goodbye to the server. */
   end(): Promise<unknown>
   /** Closes the socket. */
@@ -36,17 +36,17 @@ export interface SqlDriver extends SqlDialect {
   /** Connects and authenticates. */
   connect(connector: SqlConnector, requestTimeoutMs: number, attempt: OpeningAttempt): Promise<SqlClient>
   /** SQLSTATE; '' if the error is not from the database. */
-  stateOf(error: unknown): string
+  findSqlState(error: unknown): string
   /** Returns whether the database will never accept the row, for errors outside of the classes 22 and 23. */
   isRefusal?(error: unknown): boolean
 }
 
-export function sqlSinkType(driver: SqlDriver): SinkType<SqlAction, SqlConnector> {
+export function createSqlSinkType(driver: SqlDriver): SinkType<SqlAction, SqlConnector> {
   return {
-    problemOfConnector: (connector) => problemOfServer(connector, driver.defaultPort),
-    problemOfAction: (action, compile) => problemOfSql(action, driver, compile),
-    renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, driver, compile),
-    keepsOrderOf: () => 'batch',
+    findConnectorProblem: (connector) => findServerProblem(connector, driver.defaultPort),
+    findActionProblem: (action, compile) => findSqlProblem(action, driver, compile),
+    createRenderer: ({ parameters }, compile) => createSqlRenderer(parameters.sql, driver, compile),
+    findWriteOrder: () => 'batch',
     open: (connector, { resource_opts: { batch_size: batchSize } }, { requestTimeoutMs }) =>
       new SqlSink(driver, connector, { requestTimeoutMs, batchSize }),
   }
@@ -84,9 +84,9 @@ class SqlSink implements Sink {
         rows: this.#rows,
         connect: () => this.#connect(),
         isRefusal: (error) =>
-          refusingClasses.includes(driver.stateOf(error).slice(0, 2)) || driver.isRefusal?.(error) === true,
-        isConflictOfRows: (error) => driver.stateOf(error) === conflictOfRows,
-        textOf,
+          refusingClasses.includes(driver.findSqlState(error).slice(0, 2)) || driver.isRefusal?.(error) === true,
+        isConflictOfRows: (error) => driver.findSqlState(error) === conflictOfRows,
+        formatError: formatSqlError,
       },
       batch,
     )
@@ -94,10 +94,10 @@ class SqlSink implements Sink {
 
   async check(): Promise<string | undefined> {
     try {
-      await this.#pool.use((client) => client.command('SELECT 1'))
+      await this.#pool.use((client) => client.runCommand('SELECT 1'))
       return undefined
     } catch (error) {
-      return textOf(error)
+      return formatSqlError(error)
     }
   }
 
@@ -108,20 +108,20 @@ class SqlSink implements Sink {
   /** Each statement has a time limit, also BEGIN, COMMIT and ROLLBACK. */
   async #connect(): Promise<SqlConnection> {
     const connection = await this.#pool.acquire()
-    const command = async (text: 'BEGIN' | 'COMMIT' | 'ROLLBACK'): Promise<void> =>
-      void (await connection.run((client) => client.command(text)))
+    const runCommand = async (text: 'BEGIN' | 'COMMIT' | 'ROLLBACK'): Promise<void> =>
+      void (await connection.run((client) => client.runCommand(text)))
     return {
       run: async (statement) => void (await connection.run((client) => client.run(statement))),
-      begin: () => command('BEGIN'),
-      commit: () => command('COMMIT'),
-      rollback: () => command('ROLLBACK'),
+      begin: () => runCommand('BEGIN'),
+      commit: () => runCommand('COMMIT'),
+      rollback: () => runCommand('ROLLBACK'),
       release: (isBroken) => connection.release(isBroken),
     }
   }
 }
 
-function textOf(error: unknown): string {
-  const text = messageOf(error)
+function formatSqlError(error: unknown): string {
+  const text = formatError(error)
   if (error instanceof Error && text !== error.message) return text
   const code = (error as { readonly code?: unknown }).code
   return typeof code === 'string' && !text.includes(code) ? `${code}: ${text}` : text

@@ -18,11 +18,11 @@ type BoundValue =
 export interface SqlTemplate {
   /** The texts around the values: one more than values. */
   readonly texts: readonly string[]
-  values(data: RuleData): readonly unknown[]
+  resolveValues(data: RuleData): readonly unknown[]
 }
 
 /** Returns why a statement has a placeholder that cannot be a value, and undefined if all can. */
-export function problemOfSqlTemplate(sql: string, dialect: SqlDialect, compile: CompileTemplate): string | undefined {
+export function findSqlTemplateProblem(sql: string, dialect: SqlDialect, compile: CompileTemplate): string | undefined {
   return new Scanner(dialect, compile).scan(compile(sql)) === undefined
     ? 'a placeholder is in a name in quotes or in a comment: placeholders are values, so write the name itself'
     : undefined
@@ -32,13 +32,14 @@ export function problemOfSqlTemplate(sql: string, dialect: SqlDialect, compile: 
 export function compileSqlTemplate(sql: string, dialect: SqlDialect, compile: CompileTemplate): SqlTemplate {
   const template = compile(sql)
   const scanned = new Scanner(dialect, compile).scan(template)
-  if (scanned === undefined) return { texts: [sql], values: refuseValues }
+  if (scanned === undefined) return { texts: [sql], resolveValues: refuseValues }
   const { texts, bound } = scanned
-  if (bound.every(({ kind }) => kind === 'value')) return { texts, values: (data) => template.values(data) }
+  if (bound.every(({ kind }) => kind === 'value'))
+    return { texts, resolveValues: (data) => template.resolveValues(data) }
   return {
     texts,
-    values(data) {
-      const values = template.values(data)
+    resolveValues(data) {
+      const values = template.resolveValues(data)
       return bound.map((value) => (value.kind === 'value' ? values[value.number] : value.text.render(data)))
     },
   }

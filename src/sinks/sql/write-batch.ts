@@ -23,7 +23,7 @@ export interface SqlDatabase {
   isRefusal(error: unknown): boolean
   /** Two rows of one statement change the same row of the table. In separate statements that is allowed. */
   isConflictOfRows(error: unknown): boolean
-  textOf(error: unknown): string
+  formatError(error: unknown): string
 }
 
 const done: WriteOutcome = { outcome: 'done' }
@@ -37,7 +37,7 @@ export async function writeBatch(
   try {
     connection = await database.connect()
   } catch (error) {
-    return batch.map(() => ({ outcome: 'retry', why: database.textOf(error) }))
+    return batch.map(() => ({ outcome: 'retry', why: database.formatError(error) }))
   }
   let isBroken = true
   try {
@@ -63,7 +63,7 @@ async function writeTogether(
     if (needsTransaction) await connection.commit()
     return statements.map(() => done)
   } catch (error) {
-    const why = database.textOf(error)
+    const why = database.formatError(error)
     const isOfOneRow = database.isRefusal(error) || database.isConflictOfRows(error)
     if (!isOfOneRow) return statements.map(() => ({ outcome: 'retry', why }))
   }
@@ -71,7 +71,7 @@ async function writeTogether(
   try {
     await connection.rollback()
   } catch (error) {
-    return statements.map(() => ({ outcome: 'retry', why: database.textOf(error) }))
+    return statements.map(() => ({ outcome: 'retry', why: database.formatError(error) }))
   }
   return writeEach(database, connection, statements)
 }
@@ -87,7 +87,7 @@ async function writeEach(
       await connection.run(statement)
       outcomes.push(done)
     } catch (error) {
-      const why = database.textOf(error)
+      const why = database.formatError(error)
       if (database.isRefusal(error)) outcomes.push({ outcome: 'refused', why })
       else {
         while (outcomes.length < statements.length) outcomes.push({ outcome: 'retry', why })

@@ -2,10 +2,10 @@
 
 import { isAbsolute, join } from 'node:path'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { messageOf } from '../service-responses.ts'
+import { formatError } from '../service-responses.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
-import { sqlRenderer, StatementReader } from '../sql/sql-entry.ts'
-import { problemOfSql } from '../sql/sql-settings.ts'
+import { createSqlRenderer, StatementReader } from '../sql/sql-entry.ts'
+import { findSqlProblem } from '../sql/sql-settings.ts'
 import { releaseThread, type SqliteThread, acquireThread } from './sqlite-thread.ts'
 
 type SqliteConnector = NamedValue<ConnectorsConfig['sqlite']>
@@ -21,22 +21,22 @@ const graceMs = 1_000
 const dialect = { escapesWithBackslash: false }
 
 export const sqliteSinkType: SinkType<SqliteAction, SqliteConnector> = {
-  problemOfConnector({ path }) {
+  findConnectorProblem({ path }) {
     if (path === undefined) return 'path: write the name of a file, such as readings.db'
     return path.endsWith('/') ? `path: ${path} is the name of a directory` : undefined
   },
 
-  problemOfAction(action, compile) {
+  findActionProblem(action, compile) {
     const { sql, create_table: createTable } = action.parameters
     if (!rowForm.test(sql))
       return 'parameters.sql: write a statement that begins with INSERT, REPLACE, UPDATE, DELETE or WITH'
-    if (createTable === undefined || tableForm.test(createTable)) return problemOfSql(action, dialect, compile)
+    if (createTable === undefined || tableForm.test(createTable)) return findSqlProblem(action, dialect, compile)
     return 'parameters.create_table: write one statement that begins with CREATE TABLE IF NOT EXISTS'
   },
 
-  renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, dialect, compile),
+  createRenderer: ({ parameters }, compile) => createSqlRenderer(parameters.sql, dialect, compile),
 
-  keepsOrderOf: () => 'calls',
+  findWriteOrder: () => 'calls',
   open: (connector, action, context) => new SqliteSink(connector, action, context),
 }
 
@@ -59,7 +59,7 @@ class SqliteSink implements Sink {
     try {
       return (await this.#thread.run({ kind: 'write', statements, createTable: this.#createTable })).outcomes
     } catch (error) {
-      return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
+      return batch.map(() => ({ outcome: 'retry', why: formatError(error) }))
     }
   }
 
@@ -67,7 +67,7 @@ class SqliteSink implements Sink {
     try {
       return (await this.#thread.run({ kind: 'check', createTable: this.#createTable })).problem
     } catch (error) {
-      return messageOf(error)
+      return formatError(error)
     }
   }
 

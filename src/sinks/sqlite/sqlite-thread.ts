@@ -69,12 +69,12 @@ export class SqliteThread {
 
   /** Requests are executed one after the other. Rejects if the thread fails, or does not respond in time. */
   run(work: SqliteWork): Promise<SqliteResponse> {
-    if (this.#late.size > 0) return Promise.reject(this.#lateError())
+    if (this.#late.size > 0) return Promise.reject(this.#createLateError())
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<SqliteResponse>()
     const request = { timer: undefined, resolve, reject }
     this.#pending.set(id, request)
-    this.#thread().postMessage({ ...work, id })
+    this.#ensureThread().postMessage({ ...work, id })
     if (this.#isReady) this.#limitTime(id, request)
     return promise
   }
@@ -83,7 +83,7 @@ export class SqliteThread {
     request.timer = setTimeout(() => {
       this.#pending.delete(id)
       this.#late.add(id)
-      request.reject(this.#lateError())
+      request.reject(this.#createLateError())
     }, this.#start.timeoutMs)
   }
 
@@ -98,7 +98,7 @@ export class SqliteThread {
     this.#worker?.postMessage({ kind: 'close' } satisfies SqliteRequest)
   }
 
-  #thread(): Worker {
+  #ensureThread(): Worker {
     if (this.#worker !== undefined) return this.#worker
     const worker = new Worker(entry, {
       name: 'sqlite',
@@ -131,7 +131,7 @@ export class SqliteThread {
     this.#worker = worker
     return worker
   }
-  #lateError(): Error {
+  #createLateError(): Error {
     const { path, timeoutMs } = this.#start
     return new Error(`${path}: the disk has not responded within ${timeoutMs} ms`)
   }

@@ -73,7 +73,7 @@ class SqliteFile {
 
   #open(createTable: string | undefined): DatabaseSync {
     const { path, busyTimeoutMs } = this.#start
-    if (this.#database !== undefined && identityOf(path) !== this.#identities[0]) this.#leave(this.#database)
+    if (this.#database !== undefined && readFileIdentity(path) !== this.#identities[0]) this.#leave(this.#database)
     if (this.#database === undefined) {
       makeDirectorySync(dirname(path))
       closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, fileMode))
@@ -82,7 +82,7 @@ class SqliteFile {
       this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
       // The first statement creates the files beside the database.
       this.#database.exec('SELECT 1 FROM sqlite_schema LIMIT 1')
-      this.#identities = ['', ...companions].map((suffix) => identityOf(path + suffix))
+      this.#identities = ['', ...companions].map((suffix) => readFileIdentity(path + suffix))
     }
     if (createTable !== undefined && !this.#created.has(createTable)) {
       this.#database.exec(createTable)
@@ -103,29 +103,31 @@ class SqliteFile {
     this.close()
     for (const [index, suffix] of companions.entries()) {
       const name = this.#start.path + suffix
-      if (identityOf(name) === this.#identities[index + 1]) rmSync(name, { force: true })
+      if (readFileIdentity(name) === this.#identities[index + 1]) rmSync(name, { force: true })
     }
   }
 
   #handleFailure(error: unknown): string {
     if (!this.#isLeaving) this.close()
-    const text = textOf(error)
+    const text = readErrorMessage(error)
     return text.includes(this.#start.path) ? text : `${this.#start.path}: ${text}`
   }
 
   /** Runs one statement. Throws if the cause is the file and not the row. */
   #run(database: DatabaseSync, sql: string, values: SqliteRequestValues): WriteOutcome {
     try {
-      this.#statement(database, sql).run(...values.map((value) => (typeof value === 'boolean' ? Number(value) : value)))
+      this.#prepareStatement(database, sql).run(
+        ...values.map((value) => (typeof value === 'boolean' ? Number(value) : value)),
+      )
       return done
     } catch (error) {
       const { errcode = 0 } = error as SqliteError
       if (!rowErrorCodes.has(errcode & primaryCodeMask) || !database.isTransaction) throw error
-      return { outcome: 'refused', why: textOf(error) }
+      return { outcome: 'refused', why: readErrorMessage(error) }
     }
   }
 
-  #statement(database: DatabaseSync, sql: string): StatementSync {
+  #prepareStatement(database: DatabaseSync, sql: string): StatementSync {
     const known = this.#statements.get(sql)
     if (known !== undefined) return known
     if (this.#statements.size >= maxStatements) this.#statements.clear()
@@ -138,12 +140,12 @@ class SqliteFile {
 type SqliteRequestValues = Extract<SqliteRequest, { kind: 'write' }>['statements'][number]['values']
 
 /** Returns what tells a file from others that had the same name; '': there is none. */
-function identityOf(path: string): string {
+function readFileIdentity(path: string): string {
   const found = statSync(path, { throwIfNoEntry: false, bigint: true })
   return found === undefined ? '' : `${found.dev}:${found.ino}`
 }
 
-function textOf(error: unknown): string {
+function readErrorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 

@@ -5,7 +5,7 @@ import { appendFile, stat } from 'node:fs/promises'
 import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
 import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'
-import { kindOfKey } from '../encoding/record-keys.ts'
+import { readKeyKind } from '../encoding/record-keys.ts'
 import type { StorageAlarm } from '../store.ts'
 
 /** Maximum size of the file: disk space is more important than the evidence. */
@@ -81,26 +81,26 @@ export class BadRecords {
     const damaged = this.#damaged.splice(0)
     this.#tooNew = []
     if (tooNew.length > 0) {
-      const text = `${countOf(tooNew.length)} left alone and not used: ${tooNew[0]}. Use the newer Godwit again.`
+      const text = `${formatRecordCount(tooNew.length)} left alone and not used: ${tooNew[0]}. Use the newer Godwit again.`
       onAlarm({ alarm: 'records-too-new', text })
     }
     if (damaged.length === 0) return
     const first = damaged[0]
-    const example = first === undefined ? '' : `${kindOfKey(first.entry[0]) ?? 'unknown'}: ${first.reason}`
+    const example = first === undefined ? '' : `${readKeyKind(first.entry[0]) ?? 'unknown'}: ${first.reason}`
     try {
       await this.#quarantine(damaged)
-      const text = `${countOf(damaged.length)} damaged (${example}) and quarantined in ${file}: they are not used any more.`
+      const text = `${formatRecordCount(damaged.length)} damaged (${example}) and quarantined in ${file}: they are not used any more.`
       onAlarm({ alarm: 'records-damaged', text })
     } catch (error) {
       // The records remain, unused, and are found again by the next read.
-      const text = `${countOf(damaged.length)} damaged (${example}) and not used. Setting aside in ${file} failed: ${String(error)}.`
+      const text = `${formatRecordCount(damaged.length)} damaged (${example}) and not used. Setting aside in ${file} failed: ${String(error)}.`
       onAlarm({ alarm: 'records-damaged', text })
     }
   }
 
   async #quarantine(damaged: readonly { readonly entry: LevelEntry; readonly reason: string }[]): Promise<void> {
     const { database, file } = this.#options
-    if ((await sizeOf(file)) < maxFileBytes) {
+    if ((await readFileSize(file)) < maxFileBytes) {
       const lines = damaged.map(({ entry: [key, value], reason }) =>
         JSON.stringify({ reason, key: key.toString('base64'), value: value.toString('base64') }),
       )
@@ -116,11 +116,11 @@ export class BadRecords {
   }
 }
 
-function countOf(count: number): string {
+function formatRecordCount(count: number): string {
   return count === 1 ? '1 stored record is' : `${count} stored records are`
 }
 
-async function sizeOf(file: string): Promise<number> {
+async function readFileSize(file: string): Promise<number> {
   try {
     return (await stat(file)).size
   } catch {

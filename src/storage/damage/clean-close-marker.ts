@@ -3,7 +3,7 @@
 
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { databaseFiles } from '../database/database-files.ts'
+import { listDatabaseFiles } from '../database/database-files.ts'
 
 /** State in which the last user left the database. */
 export type CloseMarker =
@@ -35,18 +35,18 @@ export const maxUncleanOpenings = 3
 
 /** Requests a check of every table at the next opening, if the disk accepts the write. */
 export async function requireFullCheck(directory: string): Promise<void> {
-  await ignoringDiskErrors(() => markOpen(directory, maxUncleanOpenings))
+  await ignoreDiskErrors(() => markOpen(directory, maxUncleanOpenings))
 }
 
 /** Writes the files of a database that was just closed, if the disk accepts the write. */
 export async function markClosed(directory: string): Promise<void> {
-  await ignoringDiskErrors(async () =>
-    writeCloseMarker(directory, { state: 'closed', files: Object.fromEntries(await databaseFiles(directory)) }),
+  await ignoreDiskErrors(async () =>
+    writeCloseMarker(directory, { state: 'closed', files: Object.fromEntries(await listDatabaseFiles(directory)) }),
   )
 }
 
 /** A full disk must not prevent the broker from running or stopping. */
-async function ignoringDiskErrors(write: () => Promise<void>): Promise<void> {
+async function ignoreDiskErrors(write: () => Promise<void>): Promise<void> {
   try {
     await write()
   } catch (error) {
@@ -55,7 +55,7 @@ async function ignoringDiskErrors(write: () => Promise<void>): Promise<void> {
 }
 
 /** Returns the difference between the marker and the files, as text; undefined if there is none. */
-export function markerMismatch(marker: CloseMarker, files: ReadonlyMap<string, number>): string | undefined {
+export function findMarkerMismatch(marker: CloseMarker, files: ReadonlyMap<string, number>): string | undefined {
   if (marker.state === 'open') return undefined
   for (const [name, bytes] of Object.entries(marker.files)) {
     const found = files.get(name)

@@ -6,7 +6,7 @@ const polynomial = 0x82f6_3b78
 const tables = makeTables()
 
 /** Returns the CRC-32C of a part of a buffer; `end` is exclusive. */
-export function crc32c(bytes: Uint8Array, start: number, end: number): number {
+export function computeCrc32c(bytes: Uint8Array, start: number, end: number): number {
   const { one, two, three, four } = tables
   let crc = 0xffff_ffff
   let at = start
@@ -23,24 +23,24 @@ export function crc32c(bytes: Uint8Array, start: number, end: number): number {
  * Returns the masked CRC-32C, which LevelDB stores: rotated by 15 bits, plus a constant. LevelDB masks it because a CRC
  * over data that contains CRCs detects fewer errors.
  */
-export function maskedCrc32c(bytes: Uint8Array, start: number, end: number): number {
-  return masked(crc32c(bytes, start, end))
+export function computeMaskedCrc32c(bytes: Uint8Array, start: number, end: number): number {
+  return maskCrc(computeCrc32c(bytes, start, end))
 }
 
 /**
  * Returns the first position, from `start` on, that is followed by the masked checksum of all bytes from `start` to it.
  * Undefined if there is none.
  */
-export function endOfChecked(bytes: Buffer, start: number): number | undefined {
+export function findCheckedEnd(bytes: Buffer, start: number): number | undefined {
   let crc = 0xffff_ffff
   for (let at = start; at + 4 < bytes.length; at++) {
     crc = word(tables.one, (crc ^ byte(bytes, at)) & 0xff) ^ (crc >>> 8)
-    if (masked(~crc >>> 0) === bytes.readUInt32LE(at + 1)) return at + 1
+    if (maskCrc(~crc >>> 0) === bytes.readUInt32LE(at + 1)) return at + 1
   }
   return undefined
 }
 
-function masked(crc: number): number {
+function maskCrc(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282_ead8) >>> 0
 }
 
@@ -59,8 +59,8 @@ function makeTables(): { one: Int32Array; two: Int32Array; three: Int32Array; fo
     for (let bit = 0; bit < 8; bit++) crc = (crc & 1) === 0 ? crc >>> 1 : (crc >>> 1) ^ polynomial
     one[index] = crc
   }
-  const next = (table: Int32Array): Int32Array => table.map((crc) => word(one, crc & 0xff) ^ (crc >>> 8))
-  const two = next(one)
-  const three = next(two)
-  return { one, two, three, four: next(three) }
+  const createNextTable = (table: Int32Array): Int32Array => table.map((crc) => word(one, crc & 0xff) ^ (crc >>> 8))
+  const two = createNextTable(one)
+  const three = createNextTable(two)
+  return { one, two, three, four: createNextTable(three) }
 }

@@ -4,7 +4,7 @@
 import type { RecordKind } from '../../records/index.ts'
 import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
 import type { LevelDatabase } from '../database/level-database.ts'
-import { rangeOfKind, recordKinds } from '../encoding/record-keys.ts'
+import { createKindRange, recordKinds } from '../encoding/record-keys.ts'
 import { readRecord } from '../encoding/record-values.ts'
 import { type LostSessionOptions, recoverLostSessions } from './lost-sessions.ts'
 
@@ -37,7 +37,7 @@ export async function checkIntegrity(database: LevelDatabase, options: LostSessi
 async function countRecords(database: LevelDatabase, kind: RecordKind): Promise<{ good: number; bad: number }> {
   let good = 0
   let bad = 0
-  for await (const slice of database.slices(rangeOfKind(kind))) {
+  for await (const slice of database.readSlices(createKindRange(kind))) {
     for (const [key, value] of slice) {
       if (tryRead(() => readRecord(key, value, '')) === undefined) bad += 1
       else good += 1

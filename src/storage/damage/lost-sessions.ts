@@ -15,12 +15,12 @@ import { encodeChange, encodeTombstone, encodeGeneration } from '../database/cha
 import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'
 import {
-  payloadKey,
-  generationOfKey,
-  rangeOfKind,
-  sequenceOfKey,
+  encodePayloadKey,
+  readKeyGeneration,
+  createKindRange,
+  readKeySequence,
   sessionKinds,
-  sessionPrefix,
+  encodeSessionPrefix,
   type Generation,
 } from '../encoding/record-keys.ts'
 import { readGeneration, readRecord } from '../encoding/record-values.ts'
@@ -104,13 +104,13 @@ class LostSessionRecovery {
 
   async run(isThorough: boolean): Promise<LostSessionResult> {
     const names = new Set<string>()
-    await this.#forEach('life', ([key, value]) => {
-      const generation = this.#generationIn(key, value, names)
+    await this.#visitRecords('life', ([key, value]) => {
+      const generation = this.#readGenerationRecord(key, value, names)
       if (generation === undefined) return
       this.#named.push(generation)
       this.#known.add(generation)
     })
-    await this.#forEach('tombstone', ([key]) => this.#known.add(generationOfKey(key)))
+    await this.#visitRecords('tombstone', ([key]) => this.#known.add(readKeyGeneration(key)))
     const restoredGenerations = await this.#restoreGenerations(names)
     const isDamaged = isThorough || this.#badCount > 0
     const { recoveredExpirySeconds } = this.#options
@@ -128,9 +128,9 @@ class LostSessionRecovery {
    * Returns the generation in a record; undefined if a newer version has written it. A client ID with a damaged record
    * may get its generation again.
    */
-  #generationIn(key: Buffer, value: Buffer, names: Set<string>): Generation | undefined {
-    const generation = ifNotTooNew(() => readGeneration(key, value))
-    names.add(nameOf(key.subarray(1)))
+  #readGenerationRecord(key: Buffer, value: Buffer, names: Set<string>): Generation | undefined {
+    const generation = ignoreTooNew(() => readGeneration(key, value))
+    names.add(toShortName(key.subarray(1)))
     if (generation === undefined) this.#hasNewerGenerations = true
     return generation
   }
@@ -138,12 +138,12 @@ class LostSessionRecovery {
   async #restoreGenerations(names: Set<string>): Promise<number> {
     const operations = new OperationList()
     let restored = 0
-    await this.#forEach('session', ([key, value]) => {
-      const generation = generationOfKey(key)
-      const record = ifNotTooNew(() => readRecord(key, value, ''))
+    await this.#visitRecords('session', ([key, value]) => {
+      const generation = readKeyGeneration(key)
+      const record = ignoreTooNew(() => readRecord(key, value, ''))
       this.#withSession.add(generation)
       if (record?.kind !== 'session' || this.#known.has(generation)) return
-      const name = nameOf(Buffer.from(record.clientId))
+      const name = toShortName(Buffer.from(record.clientId))
       if (names.has(name)) return
       encodeGeneration(operations, record.clientId, generation)
       this.#known.add(generation)
@@ -160,12 +160,12 @@ class LostSessionRecovery {
    */
   async #recoverSessions(isDamaged: boolean, expirySeconds: number): Promise<void> {
     const lost = this.#named.filter((generation) => !this.#withSession.has(generation)).toSorted((a, b) => a - b)
-    const withQueue = await this.#generationsWith('queued', lost)
+    const withQueue = await this.#findGenerationsWith('queued', lost)
     // Before the new records are written, so that a restart in between finds the same state.
     if (isDamaged || withQueue.length > 0) await this.#deleteOtherRecords(lost)
     const recovered: string[] = []
     let messages = 0
-    const clientIds = await this.#clientIdsOf(withQueue)
+    const clientIds = await this.#readClientIds(withQueue)
     for (const generation of withQueue) {
       const clientId = clientIds.get(generation) ?? ''
       messages += await this.#recoverSession(generation, clientId, expirySeconds)
@@ -175,13 +175,13 @@ class LostSessionRecovery {
   }
 
   /** Reads the client IDs again. Most databases have no lost sessions, and all client IDs would take much memory. */
-  async #clientIdsOf(generations: readonly Generation[]): Promise<ReadonlyMap<Generation, string>> {
+  async #readClientIds(generations: readonly Generation[]): Promise<ReadonlyMap<Generation, string>> {
     const wanted = new Set(generations)
     const found = new Map<Generation, string>()
     if (wanted.size === 0) return found
-    for await (const slice of this.#database.slices(rangeOfKind('life'))) {
+    for await (const slice of this.#database.readSlices(createKindRange('life'))) {
       for (const [key, value] of slice) {
-        const generation = ifReadable(() => readGeneration(key, value))
+        const generation = ignoreDamaged(() => readGeneration(key, value))
         if (generation !== undefined && wanted.has(generation)) found.set(generation, key.toString('utf8', 1))
       }
     }
@@ -192,8 +192,8 @@ class LostSessionRecovery {
   async #recoverSession(generation: Generation, clientId: string, expirySeconds: number): Promise<number> {
     let count = 0
     let last = 0
-    for await (const slice of this.#slices('queued', generation, true)) {
-      for (const [key] of slice) last = ifReadable(() => sequenceOfKey(key)) ?? last
+    for await (const slice of this.#readSlices('queued', generation, true)) {
+      for (const [key] of slice) last = ignoreDamaged(() => readKeySequence(key)) ?? last
       count += slice.length
     }
     const nowMs = Date.now()
@@ -223,8 +223,8 @@ class LostSessionRecovery {
   /** Deletes the records of `deletedKinds`. Otherwise a later session of the same client would have them after a restart. */
   async #deleteOtherRecords(lost: readonly Generation[]): Promise<void> {
     for (const kind of deletedKinds) {
-      for (const generation of await this.#generationsWith(kind, lost)) {
-        for await (const slice of this.#slices(kind, generation, true)) {
+      for (const generation of await this.#findGenerationsWith(kind, lost)) {
+        for await (const slice of this.#readSlices(kind, generation, true)) {
           const operations = new OperationList()
           for (const [key] of slice) operations.delete(key)
           await this.#database.write(operations, false)
@@ -246,7 +246,7 @@ class LostSessionRecovery {
   async #endUnknownGenerations(): Promise<number> {
     const unknown = new Set<Generation>()
     for (const kind of sessionKinds) {
-      for await (const generation of this.#eachGenerationWith(kind))
+      for await (const generation of this.#walkGenerationsWith(kind))
         if (!this.#known.has(generation)) unknown.add(generation)
     }
     if (unknown.size === 0) return 0
@@ -266,11 +266,11 @@ class LostSessionRecovery {
   /** Appends a line for each readable message. Returns their number. */
   async #exportQueue(generation: Generation, file: string): Promise<number> {
     let count = 0
-    for await (const slice of this.#slices('queued', generation, false)) {
+    for await (const slice of this.#readSlices('queued', generation, false)) {
       const lines: string[] = []
       for (const [key, value] of slice) {
         const record = this.#attempt([key, value], () => readRecord(key, value, ''))
-        const line = record?.kind === 'queued' ? await this.#lineOf(generation, record) : undefined
+        const line = record?.kind === 'queued' ? await this.#formatMessageLine(generation, record) : undefined
         if (line !== undefined) lines.push(line)
       }
       if (lines.length > 0) await appendFile(file, `${lines.join('\n')}\n`, { mode: 0o600, flush: true })
@@ -280,13 +280,13 @@ class LostSessionRecovery {
   }
 
   /** Returns a message as JSON; undefined if its shared payload is lost. */
-  async #lineOf(
+  async #formatMessageLine(
     generation: Generation,
     record: Extract<StoredRecord, { kind: 'queued' }>,
   ): Promise<string | undefined> {
     let { message } = record
     if (typeof message === 'number') {
-      const key = payloadKey(message)
+      const key = encodePayloadKey(message)
       const value = await this.#database.get(key)
       const payloadRecord = value && this.#attempt([key, value], () => readRecord(key, value, ''))
       if (payloadRecord?.kind !== 'payload') return undefined
@@ -311,45 +311,45 @@ class LostSessionRecovery {
   }
 
   /** Returns those of the generations, in ascending order, that have a record of this kind. */
-  async #generationsWith(kind: SessionRecordKind, generations: readonly Generation[]): Promise<Generation[]> {
+  async #findGenerationsWith(kind: SessionRecordKind, generations: readonly Generation[]): Promise<Generation[]> {
     const found: Generation[] = []
     let next: Generation | undefined = -1
     for (const generation of generations) {
-      if (next < generation) next = await this.#nextGenerationWith(kind, generation)
+      if (next < generation) next = await this.#findNextGenerationWith(kind, generation)
       if (next === undefined) break
       if (next === generation) found.push(generation)
     }
     return found
   }
 
-  async *#eachGenerationWith(kind: SessionRecordKind): AsyncIterable<Generation> {
+  async *#walkGenerationsWith(kind: SessionRecordKind): AsyncIterable<Generation> {
     for (
-      let generation = await this.#nextGenerationWith(kind, 0);
+      let generation = await this.#findNextGenerationWith(kind, 0);
       generation !== undefined;
-      generation = await this.#nextGenerationWith(kind, generation + 1)
+      generation = await this.#findNextGenerationWith(kind, generation + 1)
     ) {
       yield generation
     }
   }
 
   /** Returns the lowest generation, from this one on, that has a record of this kind. */
-  async #nextGenerationWith(kind: SessionRecordKind, from: Generation): Promise<Generation | undefined> {
-    const { lt } = rangeOfKind(kind)
-    const key = await this.#database.firstKey({ gte: sessionPrefix(kind, from), lt })
-    return key === undefined ? undefined : generationOfKey(key)
+  async #findNextGenerationWith(kind: SessionRecordKind, from: Generation): Promise<Generation | undefined> {
+    const { lt } = createKindRange(kind)
+    const key = await this.#database.findFirstKey({ gte: encodeSessionPrefix(kind, from), lt })
+    return key === undefined ? undefined : readKeyGeneration(key)
   }
 
-  #slices(kind: SessionRecordKind, generation: Generation, keysOnly: boolean): AsyncIterable<LevelEntry[]> {
-    return this.#database.slices({
-      gte: sessionPrefix(kind, generation),
-      lt: sessionPrefix(kind, generation + 1),
+  #readSlices(kind: SessionRecordKind, generation: Generation, keysOnly: boolean): AsyncIterable<LevelEntry[]> {
+    return this.#database.readSlices({
+      gte: encodeSessionPrefix(kind, generation),
+      lt: encodeSessionPrefix(kind, generation + 1),
       keysOnly,
     })
   }
 
-  async #forEach(kind: Parameters<typeof rangeOfKind>[0], look: (entry: LevelEntry) => void): Promise<void> {
+  async #visitRecords(kind: Parameters<typeof createKindRange>[0], look: (entry: LevelEntry) => void): Promise<void> {
     const onDamage = (error: Error): void => this.#badRecords.reportUnreadable(error)
-    for await (const slice of this.#database.slices(rangeOfKind(kind), onDamage)) {
+    for await (const slice of this.#database.readSlices(createKindRange(kind), onDamage)) {
       for (const entry of slice) this.#attempt(entry, look)
     }
   }
@@ -367,7 +367,7 @@ class LostSessionRecovery {
 }
 
 /** Returns the client ID, or a digest if it is long. */
-function nameOf(clientId: Buffer): string {
+function toShortName(clientId: Buffer): string {
   return clientId.length <= maxNameBytes ? clientId.toString('utf8') : `\0${hash('sha256', clientId, 'base64')}`
 }
 
@@ -376,7 +376,7 @@ function toBase64(bytes: Uint8Array): string {
 }
 
 /** A session record of a newer version exists, although this version cannot read it. */
-function ifNotTooNew<Value>(read: () => Value): Value | undefined {
+function ignoreTooNew<Value>(read: () => Value): Value | undefined {
   try {
     return read()
   } catch (error) {
@@ -385,7 +385,7 @@ function ifNotTooNew<Value>(read: () => Value): Value | undefined {
   }
 }
 
-function ifReadable<Value>(read: () => Value): Value | undefined {
+function ignoreDamaged<Value>(read: () => Value): Value | undefined {
   try {
     return read()
   } catch (error) {

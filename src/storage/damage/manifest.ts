@@ -7,7 +7,7 @@
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { maskedCrc32c } from './crc32c.ts'
+import { computeMaskedCrc32c } from './crc32c.ts'
 
 const blockBytes = 32_768
 const headerBytes = 7
@@ -45,7 +45,8 @@ function replayManifest(manifest: Buffer): NeededFiles | undefined {
     const type = manifest[at + 6] ?? 0
     const end = at + headerBytes + bytes
     if (end > manifest.length) break // A fragment that a kill truncated was not in effect.
-    if (type < 1 || type > 4 || maskedCrc32c(manifest, at + 6, end) !== manifest.readUInt32LE(at)) return undefined
+    if (type < 1 || type > 4 || computeMaskedCrc32c(manifest, at + 6, end) !== manifest.readUInt32LE(at))
+      return undefined
     if (type <= 2) edit = []
     edit.push(manifest.subarray(at + headerBytes, end))
     if (type === 1 || type === 4) applyEdit(new EditReader(Buffer.concat(edit)), needed)
@@ -57,30 +58,30 @@ function replayManifest(manifest: Buffer): NeededFiles | undefined {
 /** Throws RangeError for a tag that LevelDB does not have. */
 function applyEdit(edit: EditReader, needed: NeededFiles): void {
   while (!edit.isAtEnd) {
-    const tag = edit.number()
+    const tag = edit.readNumber()
     switch (tag) {
       case 1: // Name of the key order.
         edit.skipText()
         break
       case 2:
-        needed.log = edit.number()
+        needed.log = edit.readNumber()
         break
       case 3: // Next number of a file.
       case 4: // Last sequence number.
       case 9: // An older log, no longer used.
-        edit.number()
+        edit.readNumber()
         break
       case 5: // Continuation of a compaction.
-        edit.number()
+        edit.readNumber()
         edit.skipText()
         break
       case 6:
-        edit.number()
-        needed.tables.delete(edit.number())
+        edit.readNumber()
+        needed.tables.delete(edit.readNumber())
         break
       case 7:
-        edit.number()
-        needed.tables.set(edit.number(), edit.number())
+        edit.readNumber()
+        needed.tables.set(edit.readNumber(), edit.readNumber())
         edit.skipText()
         edit.skipText()
         break
@@ -102,7 +103,7 @@ class EditReader {
     return this.#at >= this.#bytes.length
   }
 
-  number(): number {
+  readNumber(): number {
     let value = 0
     for (let scale = 1; ; scale *= 0x80) {
       const next = this.#bytes.readUInt8(this.#at)
@@ -113,7 +114,7 @@ class EditReader {
   }
 
   skipText(): void {
-    const bytes = this.number()
+    const bytes = this.readNumber()
     this.#at += bytes
   }
 }

@@ -8,20 +8,20 @@ import { isDamage, LevelDatabase } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'
 import type { StorageAlarm } from '../store.ts'
 import {
-  databaseFiles,
-  droppedFromLog,
-  unusedDamagedPath,
+  listDatabaseFiles,
+  readDropsFromLog,
+  findUnusedDamagedPath,
   isLog,
   isTable,
   linkFiles,
-  numberOfFile,
+  parseFileNumber,
 } from '../database/database-files.ts'
 import { recoverLostSessions } from './lost-sessions.ts'
 import { finishInterruptedRepair, repairDatabase } from './repair.ts'
 import { type NeededFiles, readNeededFiles } from './manifest.ts'
 import {
   markOpen,
-  markerMismatch,
+  findMarkerMismatch,
   maxUncleanOpenings,
   readCloseMarker,
   type CloseMarker,
@@ -74,25 +74,25 @@ export async function openWithRepair(options: OpenWithRepairOptions): Promise<Op
   const outcome = reason === undefined ? await tryOpening(options) : { reason }
   const opened = 'reason' in outcome ? await openDamaged(options, outcome) : outcome
   await reportGaps(opened, options)
-  await markOpen(directory, openingsOf(marker))
+  await markOpen(directory, countOpenings(marker))
   return opened
 }
 
 /** Returns damage that is visible before opening. */
 async function findSuspectedDamage(directory: string, marker: CloseMarker): Promise<string | undefined> {
-  const files = await databaseFiles(directory)
+  const files = await listDatabaseFiles(directory)
   if (files.size === 0) return undefined
   // Without this file LevelDB would create a new database and delete all other files.
   if (!files.has('CURRENT')) return 'CURRENT is missing'
-  const mismatch = markerMismatch(marker, files)
+  const mismatch = findMarkerMismatch(marker, files)
   if (mismatch !== undefined) return mismatch
   const needed = await readNeededFiles(directory)
   const difference = findDifference(files, needed)
   if (difference !== undefined) return difference
   // A table that is not in the list was being written when the process was killed: LevelDB deletes it.
-  const tables = [...files].filter(([name]) => isTable(name) && needed?.tables.has(numberOfFile(name)) !== false)
+  const tables = [...files].filter(([name]) => isTable(name) && needed?.tables.has(parseFileNumber(name)) !== false)
   const tableBytes = tables.reduce((sum, [, bytes]) => sum + bytes, 0)
-  const isQuick = tableBytes > maxAlwaysCheckedBytes && openingsOf(marker) < maxUncleanOpenings
+  const isQuick = tableBytes > maxAlwaysCheckedBytes && countOpenings(marker) < maxUncleanOpenings
   for (const [name] of tables) {
     const path = join(directory, name)
     // LevelDB would read nothing from a table without its index, and report nothing.
@@ -106,23 +106,23 @@ async function findSuspectedDamage(directory: string, marker: CloseMarker): Prom
 function findDifference(files: ReadonlyMap<string, number>, needed: NeededFiles | undefined): string | undefined {
   if (needed === undefined) return undefined // LevelDB reports a damaged list.
   // If the log in the list does not exist, the list is old or the log is lost.
-  const log = `${inSixDigits(needed.log)}.log`
+  const log = `${formatFileNumber(needed.log)}.log`
   if (needed.log > 0 && !files.has(log)) return `${log} is missing`
   for (const [number, bytes] of needed.tables) {
-    const name = `${inSixDigits(number)}.ldb`
-    const found = files.get(name) ?? files.get(`${inSixDigits(number)}.sst`)
+    const name = `${formatFileNumber(number)}.ldb`
+    const found = files.get(name) ?? files.get(`${formatFileNumber(number)}.sst`)
     if (found === undefined) return `${name} is missing`
     if (found !== bytes) return `${name} has ${found} bytes instead of ${bytes}`
   }
   return undefined
 }
 
-function inSixDigits(number: number): string {
+function formatFileNumber(number: number): string {
   return String(number).padStart(6, '0')
 }
 
 /** Returns the number of openings since the last clean close, including this one. */
-function openingsOf(marker: CloseMarker): number {
+function countOpenings(marker: CloseMarker): number {
   return marker.state === 'open' ? marker.openings + 1 : 1
 }
 
@@ -134,7 +134,7 @@ async function tryOpening(options: OpenWithRepairOptions): Promise<Opened | Dama
   const { directory } = options
   const logCopies = `${directory}.opening`
   await rm(logCopies, { recursive: true, force: true })
-  const files = await databaseFiles(directory)
+  const files = await listDatabaseFiles(directory)
   await linkFiles([...files.keys()].filter(isLog), directory, logCopies)
   try {
     const opened = await openAndRead(options)
@@ -147,9 +147,9 @@ async function tryOpening(options: OpenWithRepairOptions): Promise<Opened | Dama
 }
 
 async function preserveDroppedLogs({ directory, onAlarm }: OpenWithRepairOptions, logCopies: string): Promise<void> {
-  const dropped = await droppedFromLog(directory)
+  const dropped = await readDropsFromLog(directory)
   if (dropped.length === 0) return await rm(logCopies, { recursive: true, force: true })
-  const damagedPath = await unusedDamagedPath(directory)
+  const damagedPath = await findUnusedDamagedPath(directory)
   await rename(logCopies, damagedPath)
   const text = `The log of the database in ${directory} was damaged: ${dropped.join(', ')} could not be read. Its files are in ${damagedPath}.`
   onAlarm({ alarm: 'database-damaged', text })
@@ -163,7 +163,7 @@ async function openDamaged(options: OpenWithRepairOptions, damage: Damage): Prom
     return await openAndRead(options)
   } catch (error) {
     if (!isDamage(error)) throw error
-    const damagedPath = await unusedDamagedPath(directory)
+    const damagedPath = await findUnusedDamagedPath(directory)
     await rename(directory, damagedPath)
     const text = `The database in ${directory} cannot be repaired: ${damage.reason}; ${error.message}. The broker starts with an empty database. The old files are in ${damagedPath}.`
     onAlarm({ alarm: 'database-damaged', text })
@@ -179,7 +179,7 @@ async function openAndRead(options: OpenWithRepairOptions): Promise<Opened> {
     const batchSequences = new Map<number, BatchSequence>()
     const missing: MissingBatches[] = []
     const marks = await readMarks(directory)
-    for (const shard of new Set([...(await BatchSequence.shardsIn(database)), ...marks.keys()])) {
+    for (const shard of new Set([...(await BatchSequence.listShards(database)), ...marks.keys()])) {
       const { batchSequence, gaps } = await BatchSequence.read(database, shard, marks.get(shard))
       batchSequences.set(shard, batchSequence)
       if (gaps.length > 0) missing.push({ batchSequence, gaps })
@@ -202,7 +202,7 @@ function fail(error: Error): never {
 async function reportGaps({ database, missing }: Opened, options: OpenWithRepairOptions): Promise<void> {
   if (missing.length === 0) return
   const texts = missing.map(({ batchSequence, gaps }) => {
-    return `of the batches of shard ${batchSequence.shard} some are missing (${gapsText(gaps)} of ${batchSequence.last})`
+    return `of the batches of shard ${batchSequence.shard} some are missing (${formatGaps(gaps)} of ${batchSequence.last})`
   })
   const text = `Acknowledged writes to ${options.directory} are lost: ${texts.join('; ')}. Messages and changes in these batches may be lost.`
   options.onAlarm({ alarm: 'batches-missing', text })
@@ -211,6 +211,6 @@ async function reportGaps({ database, missing }: Opened, options: OpenWithRepair
   await database.write(operations, true)
 }
 
-function gapsText(gaps: readonly Gap[]): string {
+function formatGaps(gaps: readonly Gap[]): string {
   return gaps.map(({ first, last }) => (first === last ? `${first}` : `${first} to ${last}`)).join(', ')
 }

@@ -11,14 +11,14 @@ import { join } from 'node:path'
 import type { StorageAlarm } from '../store.ts'
 import { LevelDatabase } from '../database/level-database.ts'
 import {
-  databaseFiles,
-  droppedFromLog,
-  unusedDamagedPath,
+  listDatabaseFiles,
+  readDropsFromLog,
+  findUnusedDamagedPath,
   isLog,
   isMissing,
   isTable,
   linkFiles,
-  numberOfFile,
+  parseFileNumber,
 } from '../database/database-files.ts'
 import { checkIntegrity } from './integrity-check.ts'
 import { readNeededFiles } from './manifest.ts'
@@ -45,7 +45,7 @@ export async function repairDatabase(options: RepairOptions): Promise<void> {
   const tables = await recoverTables(directory, scratch, losses)
   const logs = await recoverLogs(directory, scratch, losses)
   const contents = tables + logs === 0 ? undefined : await rebuildDatabase(scratch, options, losses)
-  await rename(scratch, repairedPath(directory))
+  await rename(scratch, toRepairedPath(directory))
   const damagedPath = await replaceDatabase(directory)
   const recovered = contents === undefined || contents === '' ? 'nothing' : contents
   const lost = losses.length === 0 ? '' : ` Lost: ${losses.join(', ')}.`
@@ -56,30 +56,30 @@ export async function repairDatabase(options: RepairOptions): Promise<void> {
 /** Completes an interrupted repair: after step 2 or within step 3 the repaired database is used, before that it is deleted. */
 export async function finishInterruptedRepair(directory: string): Promise<void> {
   await rm(`${directory}.salvaging`, { recursive: true, force: true })
-  const isComplete = (await databaseFiles(repairedPath(directory))).size > 0
+  const isComplete = (await listDatabaseFiles(toRepairedPath(directory))).size > 0
   if (isComplete) await replaceDatabase(directory)
-  else await rm(repairedPath(directory), { recursive: true, force: true })
+  else await rm(toRepairedPath(directory), { recursive: true, force: true })
 }
 
-function repairedPath(directory: string): string {
+function toRepairedPath(directory: string): string {
   return `${directory}.salvaged`
 }
 
 async function replaceDatabase(directory: string): Promise<string> {
-  const damagedPath = await unusedDamagedPath(directory)
+  const damagedPath = await findUnusedDamagedPath(directory)
   try {
     await rename(directory, damagedPath)
   } catch (error) {
     if (!isMissing(error)) throw error // It was moved before the interruption.
   }
-  await rename(repairedPath(directory), directory)
+  await rename(toRepairedPath(directory), directory)
   return damagedPath
 }
 
 /** Links the valid tables and copies the others without their damaged blocks. Returns the number of tables. */
 async function recoverTables(source: string, target: string, losses: string[]): Promise<number> {
   let count = 0
-  for (const name of await tablesOf(source)) {
+  for (const name of await listNeededTables(source)) {
     const result = await checkTableFile(join(source, name))
     if (result.state === 'unusable') {
       if (await recoverInto(target, source, name, losses)) count += 1
@@ -102,19 +102,19 @@ async function recoverTables(source: string, target: string, losses: string[]): 
  * Returns all tables, or only those in LevelDB's list if all of these exist. Tables that are not in the list wait to be deleted, and
  * may hold records that were deleted later.
  */
-async function tablesOf(directory: string): Promise<string[]> {
-  const files = await databaseFiles(directory)
+async function listNeededTables(directory: string): Promise<string[]> {
+  const files = await listDatabaseFiles(directory)
   const tables = [...files.keys()].filter(isTable)
   const needed = await readNeededFiles(directory)
   if (needed === undefined) return tables
-  const present = new Set([...files.keys()].map(numberOfFile))
+  const present = new Set([...files.keys()].map(parseFileNumber))
   const isComplete = [needed.log, ...needed.tables.keys()].every((number) => present.has(number))
-  return isComplete ? tables.filter((name) => needed.tables.has(numberOfFile(name))) : tables
+  return isComplete ? tables.filter((name) => needed.tables.has(parseFileNumber(name))) : tables
 }
 
 /** Recovers the readable blocks of a table with a damaged index. Returns false if no block is readable. */
 async function recoverInto(target: string, source: string, name: string, losses: string[]): Promise<boolean> {
-  const table = await contentOf(join(source, name))
+  const table = await tryReadFile(join(source, name))
   const recovered = table && recoverTable(table)
   if (recovered === undefined) {
     losses.push(name)
@@ -128,7 +128,7 @@ async function recoverInto(target: string, source: string, name: string, losses:
 }
 
 /** Returns the bytes of a file; undefined if it cannot be read. */
-async function contentOf(path: string): Promise<Buffer | undefined> {
+async function tryReadFile(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path)
   } catch (error) {
@@ -139,7 +139,7 @@ async function contentOf(path: string): Promise<Buffer | undefined> {
 
 /** Returns the result of the check; a table that cannot be read is unusable. */
 async function checkTableFile(path: string): Promise<TableCheckResult> {
-  const table = await contentOf(path)
+  const table = await tryReadFile(path)
   return table === undefined ? { state: 'unusable' } : checkTableContent(table)
 }
 
@@ -148,9 +148,9 @@ async function checkTableFile(path: string): Promise<TableCheckResult> {
  * verify. Returns the number of tables.
  */
 async function recoverLogs(source: string, target: string, losses: string[]): Promise<number> {
-  const files = await databaseFiles(source)
-  const logs = [...files.keys()].filter(isLog).sort((a, b) => numberOfFile(a) - numberOfFile(b))
-  let next = Math.max(0, ...[...files.keys()].map(numberOfFile).filter(Number.isFinite)) + 1
+  const files = await listDatabaseFiles(source)
+  const logs = [...files.keys()].filter(isLog).sort((a, b) => parseFileNumber(a) - parseFileNumber(b))
+  let next = Math.max(0, ...[...files.keys()].map(parseFileNumber).filter(Number.isFinite)) + 1
   const first = next
   const logDirectory = `${target}.log`
   for (const log of logs) {
@@ -159,8 +159,8 @@ async function recoverLogs(source: string, target: string, losses: string[]): Pr
     await linkFiles([log], source, logDirectory)
     await rename(join(logDirectory, log), join(logDirectory, replayedLog))
     await (await LevelDatabase.open(logDirectory)).close()
-    for (const loss of await droppedFromLog(logDirectory)) losses.push(`${loss} in ${log}`)
-    for (const name of [...(await databaseFiles(logDirectory)).keys()].filter(isTable)) {
+    for (const loss of await readDropsFromLog(logDirectory)) losses.push(`${loss} in ${log}`)
+    for (const name of [...(await listDatabaseFiles(logDirectory)).keys()].filter(isTable)) {
       await rename(join(logDirectory, name), join(target, `${String(next).padStart(6, '0')}.ldb`))
       next += 1
     }

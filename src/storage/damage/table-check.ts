@@ -7,8 +7,8 @@
 //   handle = offset varint | size varint
 
 import { open, readFile } from 'node:fs/promises'
-import { maskedCrc32c } from './crc32c.ts'
-import { decompressSnappy, varintAt } from './snappy.ts'
+import { computeMaskedCrc32c } from './crc32c.ts'
+import { decompressSnappy, readVarint } from './snappy.ts'
 
 const footerBytes = 48
 const magic = Buffer.from('57fb808b247547db', 'hex')
@@ -42,20 +42,20 @@ export async function hasIndex(path: string): Promise<boolean> {
     if (size < footerBytes) return false
     const footer = Buffer.alloc(footerBytes)
     await file.read(footer, 0, footerBytes, size - footerBytes)
-    const index = indexHandleIn(footer)
+    const index = readIndexHandle(footer)
     if (index === undefined || index.offset + index.bytes + trailerBytes > size) return false
     const block = Buffer.alloc(index.bytes + trailerBytes)
     await file.read(block, 0, block.length, index.offset)
-    return blocksIn(block, { offset: 0, bytes: index.bytes }) !== undefined
+    return readIndexedBlocks(block, { offset: 0, bytes: index.bytes }) !== undefined
   } finally {
     await file.close()
   }
 }
 
-function indexHandleIn(footer: Buffer): BlockHandle | undefined {
+function readIndexHandle(footer: Buffer): BlockHandle | undefined {
   if (!footer.subarray(footerBytes - magic.length).equals(magic)) return undefined
-  const metaIndex = handleAt(footer, 0)
-  return metaIndex && handleAt(footer, metaIndex.next)
+  const metaIndex = readHandle(footer, 0)
+  return metaIndex && readHandle(footer, metaIndex.next)
 }
 
 /** Makes LevelDB skip the damaged blocks of a table, by changing its content `table`. */
@@ -70,42 +70,42 @@ export function checkTableContent(table: Buffer): TableCheckResult {
   const unusable: TableCheckResult = { state: 'unusable' }
   const footerAt = table.length - footerBytes
   if (footerAt < 0) return unusable
-  const metaIndex = handleAt(table, footerAt)
-  const index = indexHandleIn(table.subarray(footerAt))
+  const metaIndex = readHandle(table, footerAt)
+  const index = readIndexHandle(table.subarray(footerAt))
   if (metaIndex === undefined || index === undefined) return unusable
-  const blocks = blocksIn(table, index)
+  const blocks = readIndexedBlocks(table, index)
   if (blocks === undefined) return unusable
   // A damaged filter would hide records. The filter is found through the meta index, which is made unreadable with it.
-  const filters = blocksIn(table, metaIndex)
+  const filters = readIndexedBlocks(table, metaIndex)
   const badBlocks = blocks.filter((block) => !isIntactBlock(table, block))
   if (filters === undefined || !filters.every((block) => isIntactBlock(table, block))) badBlocks.push(metaIndex)
   return badBlocks.length === 0 ? { state: 'valid' } : { state: 'partly-damaged', badBlocks, blockCount: blocks.length }
 }
 
 /** Returns the blocks that an index block names; undefined if it is damaged. */
-function blocksIn(table: Buffer, index: BlockHandle): BlockHandle[] | undefined {
+function readIndexedBlocks(table: Buffer, index: BlockHandle): BlockHandle[] | undefined {
   if (!isIntactBlock(table, index)) return undefined
   const end = index.offset + index.bytes
   const content = table.subarray(index.offset, end)
   const entries = table[end] === 0 ? content : decompressSnappy(content, maxIndexBytes)
-  return entries === undefined ? undefined : handlesIn(entries)
+  return entries === undefined ? undefined : readEntryHandles(entries)
 }
 
 /**
  * Reads the values of a block's entries: shared varint, unshared varint, value length varint, rest of the key, value.
  */
-function handlesIn(block: Buffer): BlockHandle[] | undefined {
+function readEntryHandles(block: Buffer): BlockHandle[] | undefined {
   if (block.length < 4) return undefined
   const end = block.length - 4 * (1 + block.readUInt32LE(block.length - 4))
   const handles: BlockHandle[] = []
   let at = 0
   while (at < end) {
-    const shared = varintAt(block, at)
-    const unshared = shared && varintAt(block, shared.next)
-    const valueBytes = unshared && varintAt(block, unshared.next)
+    const shared = readVarint(block, at)
+    const unshared = shared && readVarint(block, shared.next)
+    const valueBytes = unshared && readVarint(block, unshared.next)
     if (unshared === undefined || valueBytes === undefined) return undefined
     const valueAt = valueBytes.next + unshared.value
-    const handle = handleAt(block, valueAt)
+    const handle = readHandle(block, valueAt)
     if (handle === undefined) return undefined
     handles.push(handle)
     at = valueAt + valueBytes.value
@@ -113,9 +113,9 @@ function handlesIn(block: Buffer): BlockHandle[] | undefined {
   return handles
 }
 
-function handleAt(bytes: Buffer, at: number): (BlockHandle & { readonly next: number }) | undefined {
-  const offset = varintAt(bytes, at)
-  const size = offset && varintAt(bytes, offset.next)
+function readHandle(bytes: Buffer, at: number): (BlockHandle & { readonly next: number }) | undefined {
+  const offset = readVarint(bytes, at)
+  const size = offset && readVarint(bytes, offset.next)
   return offset === undefined || size === undefined
     ? undefined
     : { offset: offset.value, bytes: size.value, next: size.next }
@@ -124,5 +124,5 @@ function handleAt(bytes: Buffer, at: number): (BlockHandle & { readonly next: nu
 function isIntactBlock(table: Buffer, { offset, bytes }: BlockHandle): boolean {
   const end = offset + bytes
   if (end + trailerBytes > table.length) return false
-  return maskedCrc32c(table, offset, end + 1) === table.readUInt32LE(end + 1)
+  return computeMaskedCrc32c(table, offset, end + 1) === table.readUInt32LE(end + 1)
 }

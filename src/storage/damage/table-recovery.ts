@@ -10,8 +10,8 @@
 
 import { verifyChecksum } from '../encoding/checked-value.ts'
 import { DamagedRecord } from '../encoding/byte-reader.ts'
-import { endOfChecked, maskedCrc32c } from './crc32c.ts'
-import { decompressSnappyAt, varintAt } from './snappy.ts'
+import { findCheckedEnd, computeMaskedCrc32c } from './crc32c.ts'
+import { decompressSnappyFrom, readVarint } from './snappy.ts'
 
 const footerBytes = 48
 const magic = Buffer.from('57fb808b247547db', 'hex')
@@ -42,47 +42,47 @@ export function recoverTable(table: Buffer): RecoveredTable | undefined {
   const blocks: Block[] = []
   let end = 0
   for (;;) {
-    const block = dataBlockAt(table, end, blocks.at(-1)?.lastKey)
+    const block = findDataBlock(table, end, blocks.at(-1)?.lastKey)
     if (block === undefined) break
     blocks.push(block)
     end = block.offset + block.bytes + trailerBytes
   }
   if (blocks.length === 0) return undefined
-  const content = Buffer.concat([table.subarray(0, end), ...indexAndFooterOf(blocks, end)])
-  return { content, blockCount: blocks.length, isWhole: endOfChecked(table, end) !== undefined }
+  const content = Buffer.concat([table.subarray(0, end), ...encodeIndexAndFooter(blocks, end)])
+  return { content, blockCount: blocks.length, isWhole: findCheckedEnd(table, end) !== undefined }
 }
 
 /**
  * Returns the data block that starts here; undefined if there is no valid one, or if its keys do not continue after
  * `previous`.
  */
-function dataBlockAt(table: Buffer, offset: number, previous: Buffer | undefined): Block | undefined {
-  const plainEnd = endOfPlainBlock(table, offset)
+function findDataBlock(table: Buffer, offset: number, previous: Buffer | undefined): Block | undefined {
+  const plainEnd = findPlainBlockEnd(table, offset)
   if (plainEnd !== undefined && hasValidTrailer(table, offset, plainEnd, compression.none)) {
-    const lastKey = lastKeyIn(table.subarray(offset, plainEnd), previous)
+    const lastKey = readLastKey(table.subarray(offset, plainEnd), previous)
     return lastKey && { offset, bytes: plainEnd - offset, lastKey }
   }
-  const decompressed = decompressSnappyAt(table, offset, (table.length - offset) * maxExpansion)
+  const decompressed = decompressSnappyFrom(table, offset, (table.length - offset) * maxExpansion)
   if (decompressed === undefined || !hasValidTrailer(table, offset, decompressed.end, compression.snappy))
     return undefined
-  const lastKey = lastKeyIn(decompressed.output, previous)
+  const lastKey = readLastKey(decompressed.output, previous)
   return lastKey && { offset, bytes: decompressed.end - offset, lastKey }
 }
 
 /** Returns whether the block ends with a valid trailer: the compression (one byte) and the checksum. */
 function hasValidTrailer(table: Buffer, offset: number, end: number, compressedBy: number): boolean {
   if (end + trailerBytes > table.length || table[end] !== compressedBy) return false
-  return maskedCrc32c(table, offset, end + 1) === table.readUInt32LE(end + 1)
+  return computeMaskedCrc32c(table, offset, end + 1) === table.readUInt32LE(end + 1)
 }
 
 /**
  * Returns the end of an uncompressed block: entries, restart points (offsets of some entries; the first is 0), number of restart
  * points. No entry starts with four zeros.
  */
-function endOfPlainBlock(table: Buffer, start: number): number | undefined {
+function findPlainBlockEnd(table: Buffer, start: number): number | undefined {
   let at = start
   while (at + 8 <= table.length && table.readUInt32LE(at) !== 0) {
-    const entry = entryAt(table, at)
+    const entry = readEntry(table, at)
     if (entry === undefined) return undefined
     at = entry.next
   }
@@ -102,10 +102,10 @@ interface Entry {
 }
 
 /** An entry: bytes shared with the previous key, bytes not shared, bytes of the value (three varints), the rest of the key, the value. */
-function entryAt(block: Buffer, at: number): Entry | undefined {
-  const shared = varintAt(block, at)
-  const unshared = shared && varintAt(block, shared.next)
-  const valueBytes = unshared && varintAt(block, unshared.next)
+function readEntry(block: Buffer, at: number): Entry | undefined {
+  const shared = readVarint(block, at)
+  const unshared = shared && readVarint(block, shared.next)
+  const valueBytes = unshared && readVarint(block, unshared.next)
   if (shared === undefined || unshared === undefined || valueBytes === undefined) return undefined
   const valueAt = valueBytes.next + unshared.value
   const next = valueAt + valueBytes.value
@@ -116,7 +116,7 @@ function entryAt(block: Buffer, at: number): Entry | undefined {
  * Returns the last key of a data block. Undefined if its keys are not in order, or if none of its values has a checksum of Godwit: then
  * it is an index block.
  */
-function lastKeyIn(block: Buffer, previous: Buffer | undefined): Buffer | undefined {
+function readLastKey(block: Buffer, previous: Buffer | undefined): Buffer | undefined {
   if (block.length < 4) return undefined
   const end = block.length - 4 * (1 + block.readUInt32LE(block.length - 4))
   let key = Buffer.alloc(0)
@@ -124,7 +124,7 @@ function lastKeyIn(block: Buffer, previous: Buffer | undefined): Buffer | undefi
   let puts = 0
   let validPuts = 0
   for (let at = 0; at < end;) {
-    const entry = entryAt(block, at)
+    const entry = readEntry(block, at)
     if (entry === undefined || entry.shared > key.length) return undefined
     key = Buffer.concat([key.subarray(0, entry.shared), block.subarray(entry.keyAt, entry.valueAt)])
     if (key.length <= tagBytes || (last !== undefined && compareKeys(last, key) >= 0)) return undefined
@@ -162,11 +162,11 @@ function hasChecksum(key: Buffer, value: Buffer): boolean {
 }
 
 /** Returns the meta index, the index and the footer of a table whose data blocks end at `at`. */
-function indexAndFooterOf(blocks: readonly Block[], at: number): Buffer[] {
-  const metaIndex = blockOf([])
-  const index = blockOf(blocks.map(({ lastKey, offset, bytes }) => [lastKey, handleOf(offset, bytes)]))
-  const metaIndexHandle = handleOf(at, metaIndex.length - trailerBytes)
-  const indexHandle = handleOf(at + metaIndex.length, index.length - trailerBytes)
+function encodeIndexAndFooter(blocks: readonly Block[], at: number): Buffer[] {
+  const metaIndex = encodeBlock([])
+  const index = encodeBlock(blocks.map(({ lastKey, offset, bytes }) => [lastKey, encodeHandle(offset, bytes)]))
+  const metaIndexHandle = encodeHandle(at, metaIndex.length - trailerBytes)
+  const indexHandle = encodeHandle(at + metaIndex.length, index.length - trailerBytes)
   const footer = Buffer.alloc(footerBytes)
   metaIndexHandle.copy(footer)
   indexHandle.copy(footer, metaIndexHandle.length)
@@ -175,13 +175,13 @@ function indexAndFooterOf(blocks: readonly Block[], at: number): Buffer[] {
 }
 
 /** Returns an uncompressed block with its trailer. */
-function blockOf(entries: readonly (readonly [key: Buffer, value: Buffer])[]): Buffer {
+function encodeBlock(entries: readonly (readonly [key: Buffer, value: Buffer])[]): Buffer {
   const parts: Buffer[] = []
   const offsets = entries.length === 0 ? [0] : []
   let length = 0
   for (const [key, value] of entries) {
     offsets.push(length)
-    const header = Buffer.concat([varint(0), varint(key.length), varint(value.length)])
+    const header = Buffer.concat([encodeVarint(0), encodeVarint(key.length), encodeVarint(value.length)])
     parts.push(header, key, value)
     length += header.length + key.length + value.length
   }
@@ -189,15 +189,15 @@ function blockOf(entries: readonly (readonly [key: Buffer, value: Buffer])[]): B
   for (const [index, offset] of offsets.entries()) tail.writeUInt32LE(offset, 4 * index)
   tail.writeUInt32LE(offsets.length, 4 * offsets.length)
   const block = Buffer.concat([...parts, tail])
-  block.writeUInt32LE(maskedCrc32c(block, 0, block.length - 4), block.length - 4)
+  block.writeUInt32LE(computeMaskedCrc32c(block, 0, block.length - 4), block.length - 4)
   return block
 }
 
-function handleOf(offset: number, bytes: number): Buffer {
-  return Buffer.concat([varint(offset), varint(bytes)])
+function encodeHandle(offset: number, bytes: number): Buffer {
+  return Buffer.concat([encodeVarint(offset), encodeVarint(bytes)])
 }
 
-function varint(value: number): Buffer {
+function encodeVarint(value: number): Buffer {
   const bytes: number[] = []
   let rest = value
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) + 0x80)

@@ -16,18 +16,18 @@ const checksumAt = 8
 const pauseMs = 20
 
 /** The path of the file for a database. */
-export function marksPath(directory: string): string {
+export function toMarksPath(directory: string): string {
   return `${directory}.batches`
 }
 
 /** Returns the number of the last batch by shard. A missing or damaged mark is ignored. */
 export async function readMarks(directory: string): Promise<Map<number, number>> {
   const marks = new Map<number, number>()
-  const bytes = await contentOf(marksPath(directory))
+  const bytes = await readFileOrEmpty(toMarksPath(directory))
   for (let shard = 0; shard < shardNumbers && (shard + 1) * slotBytes <= bytes.length; shard++) {
     const slot = bytes.subarray(shard * slotBytes, (shard + 1) * slotBytes)
     const number = Number(slot.readBigUInt64BE(0))
-    if (number > 0 && Number.isSafeInteger(number) && slot.equals(slotOf(shard, number))) marks.set(shard, number)
+    if (number > 0 && Number.isSafeInteger(number) && slot.equals(encodeSlot(shard, number))) marks.set(shard, number)
   }
   return marks
 }
@@ -43,12 +43,12 @@ export class BatchMark {
   #pause: NodeJS.Timeout | undefined
 
   constructor(directory: string, shard: number) {
-    this.#path = marksPath(directory)
+    this.#path = toMarksPath(directory)
     this.#shard = shard
   }
 
   /** Batches up to this number are durable. The first mark is written at once; marks that follow soon are combined. */
-  note(number: number): void {
+  recordDurable(number: number): void {
     this.#wanted = number
     if (this.#pause === undefined) this.#start()
   }
@@ -78,7 +78,7 @@ export class BatchMark {
     const number = this.#wanted
     try {
       this.#file ??= await open(this.#path, constants.O_RDWR | constants.O_CREAT, 0o600)
-      await this.#file.write(slotOf(this.#shard, number), 0, slotBytes, this.#shard * slotBytes)
+      await this.#file.write(encodeSlot(this.#shard, number), 0, slotBytes, this.#shard * slotBytes)
       this.#written = number
     } catch (error) {
       // A low mark only hides a later loss. Commits report a disk that fails.
@@ -87,14 +87,14 @@ export class BatchMark {
   }
 }
 
-function slotOf(shard: number, number: number): Buffer {
+function encodeSlot(shard: number, number: number): Buffer {
   const slot = Buffer.alloc(slotBytes)
   slot.writeBigUInt64BE(BigInt(number), 0)
   slot.writeUInt32BE(crc32(slot.subarray(0, checksumAt), shard), checksumAt)
   return slot
 }
 
-async function contentOf(path: string): Promise<Buffer> {
+async function readFileOrEmpty(path: string): Promise<Buffer> {
   try {
     return await readFile(path)
   } catch (error) {

@@ -11,8 +11,8 @@ import { DamagedRecord } from '../encoding/byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
 import type { OperationList } from './operation-list.ts'
 import {
-  rangeOfBatchSequence,
-  rangeOfBatchSequencesFrom,
+  createBatchSequenceRange,
+  createBatchSequencesRange,
   shardNumbers,
   writeBatchSlotKey,
 } from '../encoding/record-keys.ts'
@@ -36,10 +36,10 @@ export class BatchSequence {
   }
 
   /** Returns the shards with slots, in order. */
-  static async shardsIn(database: LevelDatabase): Promise<number[]> {
+  static async listShards(database: LevelDatabase): Promise<number[]> {
     const shards: number[] = []
     for (let next = 0; next < shardNumbers;) {
-      const key = await database.firstKey(rangeOfBatchSequencesFrom(next))
+      const key = await database.findFirstKey(createBatchSequencesRange(next))
       if (key === undefined) break
       const shard = key[1] ?? 0
       shards.push(shard)
@@ -59,15 +59,15 @@ export class BatchSequence {
   ): Promise<{ batchSequence: BatchSequence; gaps: Gap[] }> {
     const numbers = new Set<number>()
     let last = 0
-    for await (const slice of database.slices(rangeOfBatchSequence(shard))) {
+    for await (const slice of database.readSlices(createBatchSequenceRange(shard))) {
       for (const [key, value] of slice) {
-        const number = numberIn(key, value)
+        const number = tryReadBatchNumber(key, value)
         if (number === undefined) continue
         numbers.add(number)
         last = Math.max(last, number)
       }
     }
-    const gaps = gapsIn(numbers, last)
+    const gaps = findGaps(numbers, last)
     if (mark > last) gaps.push({ first: last + 1, last: mark })
     return { batchSequence: new BatchSequence(shard, Math.max(last, mark)), gaps }
   }
@@ -113,7 +113,7 @@ export class BatchSequence {
   }
 }
 
-function numberIn(key: Buffer, value: Buffer): number | undefined {
+function tryReadBatchNumber(key: Buffer, value: Buffer): number | undefined {
   try {
     return openValue(key, value).reader.uint64()
   } catch (error) {
@@ -123,7 +123,7 @@ function numberIn(key: Buffer, value: Buffer): number | undefined {
   }
 }
 
-function gapsIn(numbers: ReadonlySet<number>, last: number): Gap[] {
+function findGaps(numbers: ReadonlySet<number>, last: number): Gap[] {
   const gaps: Gap[] = []
   let first: number | undefined
   for (let number = Math.max(1, last - slotCount + 1); number <= last; number++) {

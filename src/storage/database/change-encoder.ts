@@ -4,7 +4,7 @@ import { newestVersion, writeChecksum } from '../encoding/checked-value.ts'
 import type { StoredChange, StoredRecord } from '../../records/index.ts'
 import type { OperationList } from './operation-list.ts'
 import {
-  lastGenerationKey,
+  encodeLastGenerationKey,
   isSessionKind,
   writeKey,
   writeKeyOfRecord,
@@ -69,7 +69,7 @@ export function encodeTombstone(operations: OperationList, generation: Generatio
 /** Appends the last generation that a shard used. It uses no lower one again, even if no record of it is left. */
 export function encodeLastGeneration(operations: OperationList, shard: number, generation: Generation): void {
   operations.begin()
-  operations.writer.bytesOf(lastGenerationKey(shard))
+  operations.writer.rawBytes(encodeLastGenerationKey(shard))
   operations.endKey()
   operations.writer.byte(newestVersion)
   operations.writer.uint48(generation)

@@ -8,9 +8,9 @@ import { StorageFailure } from '../store.ts'
 const recordFile = /^(CURRENT|MANIFEST-\d+|\d+\.(ldb|sst|log))$/
 
 /** Returns names and sizes in bytes of the database files; empty if there is none. */
-export async function databaseFiles(directory: string): Promise<Map<string, number>> {
+export async function listDatabaseFiles(directory: string): Promise<Map<string, number>> {
   const sizes = new Map<string, number>()
-  for (const name of await namesIn(directory)) {
+  for (const name of await listDirectory(directory)) {
     if (!recordFile.test(name)) continue
     try {
       sizes.set(name, (await stat(join(directory, name))).size)
@@ -32,7 +32,7 @@ export function isLog(name: string): boolean {
 }
 
 /** Returns the number of a table or a log; NaN for others. */
-export function numberOfFile(name: string): number {
+export function parseFileNumber(name: string): number {
   return Number.parseInt(name, 10)
 }
 
@@ -50,14 +50,14 @@ export async function linkFiles(names: Iterable<string>, from: string, to: strin
 }
 
 /** Returns an unused path next to the database: `messages.1.damaged`, `messages.2.damaged`, ... */
-export async function unusedDamagedPath(directory: string): Promise<string> {
-  const taken = new Set(await namesIn(dirname(directory)))
+export async function findUnusedDamagedPath(directory: string): Promise<string> {
+  const taken = new Set(await listDirectory(dirname(directory)))
   let number = 1
   while (taken.has(`${basename(directory)}.${number}.damaged`)) number += 1
   return `${directory}.${number}.damaged`
 }
 
-async function namesIn(directory: string): Promise<string[]> {
+async function listDirectory(directory: string): Promise<string[]> {
   try {
     return await readdir(directory)
   } catch (error) {
@@ -72,7 +72,7 @@ export function isMissing(error: unknown): boolean {
 }
 
 /** Returns what LevelDB dropped at the last opening. LevelDB reports it only in its own log. */
-export async function droppedFromLog(directory: string): Promise<string[]> {
+export async function readDropsFromLog(directory: string): Promise<string[]> {
   try {
     const text = await readFile(join(directory, 'LOG'), 'utf8')
     return [...text.matchAll(/dropping (\d+) bytes; (.*)$/gm)].map(([, bytes, why]) => `${bytes} bytes (${why})`)
@@ -85,7 +85,7 @@ export async function droppedFromLog(directory: string): Promise<string[]> {
 /** Rejects if the disk accepts no writes or has less space than another opening may need. */
 export async function probeDisk(directory: string): Promise<void> {
   let neededBytes = minFreeBytes
-  for (const [name, size] of await databaseFiles(directory)) if (isLog(name)) neededBytes += size
+  for (const [name, size] of await listDatabaseFiles(directory)) if (isLog(name)) neededBytes += size
   const { bavail, bsize } = await statfs(dirname(directory))
   if (bavail * bsize < neededBytes) throw new StorageFailure(`less than ${neededBytes} bytes are free on its disk`)
   const path = `${directory}.probe`

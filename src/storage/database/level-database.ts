@@ -63,7 +63,7 @@ export class LevelDatabase {
       await level.open({ passive: false })
     } catch (error) {
       // The library wraps the error; the cause has the details.
-      throw causeOf(error)
+      throw unwrapCause(error)
     }
     return new LevelDatabase(level, new DirectoryIdentity(directory))
   }
@@ -100,15 +100,15 @@ export class LevelDatabase {
   }
 
   /** Returns the first key from `gte` (inclusive) to `lt` (exclusive). */
-  async firstKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
-    for await (const slice of this.slices({ gte, lt, snapshot, limit: 1, keysOnly: true })) return slice[0]?.[0]
+  async findFirstKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
+    for await (const slice of this.readSlices({ gte, lt, snapshot, limit: 1, keysOnly: true })) return slice[0]?.[0]
     return undefined
   }
 
   /** Returns the last key from `gte` (inclusive) to `lt` (exclusive). */
-  async lastKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
+  async findLastKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
     const range = { gte, lt, snapshot, reverse: true, limit: 1, keysOnly: true }
-    for await (const slice of this.slices(range)) return slice[0]?.[0]
+    for await (const slice of this.readSlices(range)) return slice[0]?.[0]
     return undefined
   }
 
@@ -116,12 +116,12 @@ export class LevelDatabase {
    * Returns the entries of a range in slices, so that the event loop continues. `onDamage` is called for unreadable
    * parts.
    */
-  async *slices(range: EntryRange, onDamage?: (error: Error) => void): AsyncIterable<LevelEntry[]> {
+  async *readSlices(range: EntryRange, onDamage?: (error: Error) => void): AsyncIterable<LevelEntry[]> {
     let last: Buffer | undefined
     let left = range.limit ?? Infinity
     const { first, max } = range.slices ?? defaultSlices
     let sliceEntries = first
-    const iterator = this.#iterator(range, undefined)
+    const iterator = this.#createIterator(range, undefined)
     try {
       for (;;) {
         const slice = await iterator.nextv(sliceEntries)
@@ -142,7 +142,7 @@ export class LevelDatabase {
 
   /** Reads the rest of a range after `last`, part of which is unreadable. */
   async *#readEntryByEntry(range: EntryRange, last: Buffer | undefined): AsyncIterable<LevelEntry[]> {
-    const iterator = this.#iterator(range, last)
+    const iterator = this.#createIterator(range, last)
     try {
       for (;;) {
         const slice = await iterator.nextv(1)
@@ -166,7 +166,7 @@ export class LevelDatabase {
     await this.#level.close()
   }
 
-  #iterator(range: EntryRange, after: Buffer | undefined): Iterator<Level, Buffer, Buffer> {
+  #createIterator(range: EntryRange, after: Buffer | undefined): Iterator<Level, Buffer, Buffer> {
     const { gte, lt, reverse = false } = range
     const forward = after === undefined ? { gte, lt } : { gt: after, lt }
     const backward = after === undefined ? { gte, lt } : { gte, lt: after }
@@ -190,6 +190,6 @@ export function isDamage(error: unknown): error is Error {
   return error.code === 'LEVEL_CORRUPTION' || (error.code === 'LEVEL_IO_ERROR' && damagedFile.test(error.message))
 }
 
-function causeOf(error: unknown): unknown {
+function unwrapCause(error: unknown): unknown {
   return error instanceof Error && error.cause !== undefined ? error.cause : error
 }

@@ -3,30 +3,30 @@
 import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
 import {
-  lastGenerationKey,
+  encodeLastGenerationKey,
   type Generation,
-  generationOfKey,
-  generationsOfShard,
+  readKeyGeneration,
+  computeShardGenerations,
   noGeneration,
-  rangeOfShard,
+  createShardRange,
   sessionKinds,
 } from '../encoding/record-keys.ts'
 import { readGeneration } from '../encoding/record-values.ts'
 
 /** Returns a generation that the shard has never used, and that no record of it has or exceeds. */
-export async function nextGeneration(database: LevelDatabase, shard: number): Promise<Generation> {
-  let highest = Math.max(noGeneration, generationsOfShard(shard).first)
-  const begun = await database.get(lastGenerationKey(shard))
-  if (begun !== undefined) highest = Math.max(highest, generationIn(lastGenerationKey(shard), begun))
+export async function findNextGeneration(database: LevelDatabase, shard: number): Promise<Generation> {
+  let highest = Math.max(noGeneration, computeShardGenerations(shard).first)
+  const begun = await database.get(encodeLastGenerationKey(shard))
+  if (begun !== undefined) highest = Math.max(highest, readGenerationOrNone(encodeLastGenerationKey(shard), begun))
   for (const kind of ['tombstone', ...sessionKinds] as const) {
-    const key = await database.lastKey(rangeOfShard(kind, shard))
-    if (key !== undefined) highest = Math.max(highest, generationOfKey(key))
+    const key = await database.findLastKey(createShardRange(kind, shard))
+    if (key !== undefined) highest = Math.max(highest, readKeyGeneration(key))
   }
   return highest + 1
 }
 
 /** Returns the generation in the record; none if the record is damaged, because the keys are sufficient then. */
-function generationIn(key: Buffer, value: Buffer): Generation {
+function readGenerationOrNone(key: Buffer, value: Buffer): Generation {
   try {
     return readGeneration(key, value)
   } catch (error) {

@@ -46,7 +46,7 @@ export class OperationList {
   /** Deletes an existing key buffer. */
   delete(key: Buffer): void {
     this.begin()
-    this.writer.bytesOf(key)
+    this.writer.rawBytes(key)
     this.endDelete()
   }
 

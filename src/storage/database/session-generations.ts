@@ -21,17 +21,17 @@ export class SessionGenerations {
   findUnknown(changes: readonly (StoredChange | undefined)[]): string[] {
     if (this.#known.size > cacheLimit) this.#known.clear()
     const unknown = new Set<string>()
-    const note = (clientId: string): void => {
+    const addUnknown = (clientId: string): void => {
       if (!this.#known.has(clientId)) unknown.add(clientId)
     }
     // Changes of one session often follow each other.
     let last: string | undefined
     for (const change of changes) {
       if (change === undefined) continue
-      if (change.change === 'rename-session') note(change.to)
-      const clientId = sessionOf(change)
+      if (change.change === 'rename-session') addUnknown(change.to)
+      const clientId = findSessionClientId(change)
       if (clientId === undefined || clientId === last) continue
-      note(clientId)
+      addUnknown(clientId)
       last = clientId
     }
     return [...unknown]
@@ -78,7 +78,7 @@ export class SessionGenerations {
 }
 
 /** Returns the client ID of the session that a change concerns; undefined if it concerns none. */
-function sessionOf(change: StoredChange): string | undefined {
+function findSessionClientId(change: StoredChange): string | undefined {
   if (change.change === 'delete-session' || change.change === 'rename-session') return change.clientId
   const subject = change.change === 'put' ? change.record : change.key
   return isSessionKind(subject.kind) && 'clientId' in subject ? subject.clientId : undefined

@@ -9,11 +9,11 @@
 //
 // Records of a namespace have its name before their id, username or who: see namespaced-names.ts of the core.
 
-import { namespacedName, splitNamespacedName } from '../../core/index.ts'
+import { toNamespacedName, splitNamespacedName } from '../../core/index.ts'
 import type { AccessRecord, AccessRecordKey } from '../../records/index.ts'
 import { DamagedRecord, type ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
-import { enumValueOf, writeEnumCode } from './enum-codes.ts'
+import { decodeEnumCode, writeEnumCode } from './enum-codes.ts'
 
 export type AccessRecordKind = AccessRecord['kind']
 
@@ -45,17 +45,17 @@ export function writeAccessKey(writer: ByteWriter, key: AccessRecordKey): void {
   switch (key.kind) {
     case 'credential':
       writeEnumCode(writer, credentialLists, key.by)
-      return writer.rawText(namespacedName(key.namespace, key.id))
+      return writer.rawText(toNamespacedName(key.namespace, key.id))
     case 'gateway-user':
       writer.uint16(Buffer.byteLength(key.chain))
       writer.rawText(key.chain)
       return writer.rawText(key.id)
     case 'scram':
-      return writer.rawText(namespacedName(key.namespace, key.username))
+      return writer.rawText(toNamespacedName(key.namespace, key.username))
     case 'psk':
-      return writer.rawText(namespacedName(key.namespace, key.identity))
+      return writer.rawText(toNamespacedName(key.namespace, key.identity))
     case 'rule': {
-      const who = namespacedName(key.namespace, key.who)
+      const who = toNamespacedName(key.namespace, key.who)
       writeEnumCode(writer, ruleSubjects, key.about)
       writeEnumCode(writer, ruleActions, key.action)
       writer.uint16(Buffer.byteLength(who))
@@ -64,7 +64,7 @@ export function writeAccessKey(writer: ByteWriter, key: AccessRecordKey): void {
     }
     case 'ban':
       writeEnumCode(writer, banSubjects, key.as)
-      return writer.rawText(namespacedName(key.namespace, key.who))
+      return writer.rawText(toNamespacedName(key.namespace, key.who))
     default:
       key satisfies never
   }
@@ -107,14 +107,14 @@ export function writeAccessValue(writer: ByteWriter, record: AccessRecord): void
 }
 
 export function readCredential1(key: Buffer, reader: ByteReader): AccessRecord {
-  const { namespace, name: id } = nameIn(key, 2)
+  const { namespace, name: id } = readName(key, 2)
   return {
     kind: 'credential',
     ...namespace,
-    by: enumValueOf(credentialLists, key[1]),
+    by: decodeEnumCode(credentialLists, key[1]),
     id,
-    algorithm: enumValueOf(passwordHashes, reader.byte()),
-    saltPosition: enumValueOf(saltPositions, reader.byte()),
+    algorithm: decodeEnumCode(passwordHashes, reader.byte()),
+    saltPosition: decodeEnumCode(saltPositions, reader.byte()),
     salt: reader.blob(),
     hash: reader.blob(),
     isSuperuser: reader.byte() !== 0,
@@ -131,8 +131,8 @@ export function readGatewayUser1(key: Buffer, reader: ByteReader): AccessRecord 
     kind: 'gateway-user',
     chain: key.toString('utf8', chainAt, idAt),
     id: key.toString('utf8', idAt),
-    algorithm: enumValueOf(passwordHashes, reader.byte()),
-    saltPosition: enumValueOf(saltPositions, reader.byte()),
+    algorithm: decodeEnumCode(passwordHashes, reader.byte()),
+    saltPosition: decodeEnumCode(saltPositions, reader.byte()),
     salt: reader.blob(),
     hash: reader.blob(),
     isSuperuser: reader.byte() !== 0,
@@ -141,12 +141,12 @@ export function readGatewayUser1(key: Buffer, reader: ByteReader): AccessRecord 
 }
 
 export function readScram1(key: Buffer, reader: ByteReader): AccessRecord {
-  const { namespace, name: username } = nameIn(key, 1)
+  const { namespace, name: username } = readName(key, 1)
   return {
     kind: 'scram',
     ...namespace,
     username,
-    algorithm: enumValueOf(scramAlgorithms, reader.byte()),
+    algorithm: decodeEnumCode(scramAlgorithms, reader.byte()),
     salt: reader.blob(),
     iterations: reader.varint(),
     storedKey: reader.blob(),
@@ -157,7 +157,7 @@ export function readScram1(key: Buffer, reader: ByteReader): AccessRecord {
 }
 
 export function readPsk1(key: Buffer, reader: ByteReader): AccessRecord {
-  const { namespace, name: identity } = nameIn(key, 1)
+  const { namespace, name: identity } = readName(key, 1)
   return { kind: 'psk', ...namespace, identity, key: reader.blob() }
 }
 
@@ -167,25 +167,25 @@ export function readRule1(key: Buffer, reader: ByteReader): AccessRecord {
   if (key.length < ruleSubjectAt) throw new DamagedRecord('the key is too short')
   const topicAt = ruleSubjectAt + key.readUInt16BE(ruleSubjectAt - 2)
   if (topicAt > key.length) throw new DamagedRecord('the key is too short')
-  const { namespace, name: who } = nameIn(key, ruleSubjectAt, topicAt)
+  const { namespace, name: who } = readName(key, ruleSubjectAt, topicAt)
   return {
     kind: 'rule',
     ...namespace,
-    about: enumValueOf(ruleSubjects, key[1]),
-    action: enumValueOf(ruleActions, key[2]),
+    about: decodeEnumCode(ruleSubjects, key[1]),
+    action: decodeEnumCode(ruleActions, key[2]),
     who,
     topic: key.toString('utf8', topicAt),
-    permit: enumValueOf(rulePermits, reader.byte()),
+    permit: decodeEnumCode(rulePermits, reader.byte()),
     createdAtMs: reader.float(),
   }
 }
 
 export function readBan1(key: Buffer, reader: ByteReader): AccessRecord {
-  const { namespace, name: who } = nameIn(key, 2)
+  const { namespace, name: who } = readName(key, 2)
   return {
     kind: 'ban',
     ...namespace,
-    as: enumValueOf(banSubjects, key[1]),
+    as: decodeEnumCode(banSubjects, key[1]),
     who,
     reason: reader.text(),
     by: reader.text(),
@@ -195,7 +195,7 @@ export function readBan1(key: Buffer, reader: ByteReader): AccessRecord {
 }
 
 /** Returns the name in a key; `namespace` is a field of the record, empty if it has none. */
-function nameIn(
+function readName(
   key: Buffer,
   start: number,
   end?: number,

@@ -7,7 +7,7 @@
 import type { StoredPassword, NamespaceRecord, AdminRecord, AdminRecordKey, SecondFactor } from '../../records/index.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
-import { enumValueOf, writeEnumCode } from './enum-codes.ts'
+import { decodeEnumCode, writeEnumCode } from './enum-codes.ts'
 
 export type AdminRecordKind = AdminRecord['kind']
 
@@ -80,7 +80,7 @@ export function readAccount1(key: Buffer, reader: ByteReader): AdminRecord {
     name: key.toString('utf8', 1),
     description: '',
     namespace: undefined,
-    role: enumValueOf(roles, reader.byte()),
+    role: decodeEnumCode(roles, reader.byte()),
     createdAtMs: reader.float(),
     password: readPassword(reader),
   }
@@ -90,7 +90,7 @@ export function readAccount2(key: Buffer, reader: ByteReader): AdminRecord {
   return {
     kind: 'account',
     name: key.toString('utf8', 1),
-    role: enumValueOf(roles, reader.byte()),
+    role: decodeEnumCode(roles, reader.byte()),
     createdAtMs: reader.float(),
     namespace: reader.byte() === 0 ? undefined : reader.text(),
     description: reader.text(),
@@ -109,7 +109,7 @@ export function readApiKey1(key: Buffer, reader: ByteReader): AdminRecord {
     kind: 'api-key',
     id: key.toString('utf8', 1),
     namespace: undefined,
-    role: enumValueOf(roles, reader.byte()),
+    role: decodeEnumCode(roles, reader.byte()),
     createdAtMs: reader.float(),
     name: reader.text(),
     description: reader.text(),
@@ -123,7 +123,7 @@ export function readApiKey2(key: Buffer, reader: ByteReader): AdminRecord {
   return {
     kind: 'api-key',
     id: key.toString('utf8', 1),
-    role: enumValueOf(roles, reader.byte()),
+    role: decodeEnumCode(roles, reader.byte()),
     createdAtMs: reader.float(),
     namespace: reader.byte() === 0 ? undefined : reader.text(),
     description: reader.text(),
@@ -158,7 +158,7 @@ function writePassword(writer: ByteWriter, { algorithm, memory, passes, lanes, s
 
 function readPassword(reader: ByteReader): StoredPassword {
   return {
-    algorithm: enumValueOf(algorithms, reader.byte()),
+    algorithm: decodeEnumCode(algorithms, reader.byte()),
     memory: reader.varint(),
     passes: reader.varint(),
     lanes: reader.varint(),

@@ -32,7 +32,7 @@ export class ByteReader {
 
   uint64(): number {
     const at = this.#take(8)
-    return this.#safe(this.bytes.readUInt32BE(at) * 0x1_0000_0000 + this.bytes.readUInt32BE(at + 4))
+    return this.#checkSafeInteger(this.bytes.readUInt32BE(at) * 0x1_0000_0000 + this.bytes.readUInt32BE(at + 4))
   }
 
   float(): number {
@@ -45,7 +45,7 @@ export class ByteReader {
     for (;;) {
       const next = this.byte()
       value += (next & 0x7f) * scale
-      if (next < 0x80) return this.#safe(value)
+      if (next < 0x80) return this.#checkSafeInteger(value)
       scale *= 0x80
       if (scale > Number.MAX_SAFE_INTEGER) throw new DamagedRecord('a number is too long')
     }
@@ -71,7 +71,7 @@ export class ByteReader {
   }
 
   /** Checks that nothing is left. */
-  finish(): void {
+  expectEnd(): void {
     if (this.at !== this.end) throw new DamagedRecord(`${this.end - this.at} bytes are left over`)
   }
 
@@ -82,7 +82,7 @@ export class ByteReader {
     return start
   }
 
-  #safe(value: number): number {
+  #checkSafeInteger(value: number): number {
     if (value > Number.MAX_SAFE_INTEGER) throw new DamagedRecord('a number is too large')
     return value
   }

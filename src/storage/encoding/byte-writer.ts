@@ -74,18 +74,18 @@ export class ByteWriter {
 
   blob(value: Uint8Array): void {
     this.varint(value.length)
-    this.bytesOf(value)
+    this.rawBytes(value)
   }
 
   /** Bytes without a length before them. */
-  bytesOf(value: Uint8Array): void {
+  rawBytes(value: Uint8Array): void {
     this.reserve(value.length)
     this.bytes.set(value, this.length)
     this.length += value.length
   }
 
   text(value: string): void {
-    if (value.length <= shortTextUnits && this.#shortText(value)) return
+    if (value.length <= shortTextUnits && this.#writeShortText(value)) return
     const byteCount = Buffer.byteLength(value)
     this.varint(byteCount)
     this.rawText(value, byteCount)
@@ -101,7 +101,7 @@ export class ByteWriter {
    * Most topics and client IDs are short and ASCII: a loop is faster than two calls into the runtime. Returns false
    * otherwise.
    */
-  #shortText(value: string): boolean {
+  #writeShortText(value: string): boolean {
     const count = value.length
     this.reserve(1 + count)
     const { bytes } = this

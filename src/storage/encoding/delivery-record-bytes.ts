@@ -3,8 +3,8 @@
 import type { QueuedRecord, ShardAssignment, StoredMessage, StoredRecord } from '../../records/index.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
-import { asQoS, readMessage, writeMessage } from './message-bytes.ts'
-import { forwardedOfKey, handoffOfKey, packetIdOfKey, sequenceOfKey } from './record-keys.ts'
+import { toQoS, readMessage, writeMessage } from './message-bytes.ts'
+import { readForwardedKey, readHandoffKey, readKeyPacketId, readKeySequence } from './record-keys.ts'
 import { readRemaining } from './remaining-receivers-bytes.ts'
 
 /** Returns the record of key and value. `clientId` is that of the key's session, '' for kinds without one. */
@@ -32,7 +32,7 @@ export function writeQueued(writer: ByteWriter, record: QueuedRecord): void {
 }
 
 /** Before version 4 no flag says that a shared filter follows. */
-export function queuedReader(readOne: MessageReader): RecordReader {
+export function createQueuedReader(readOne: MessageReader): RecordReader {
   return (key, reader, clientId) => {
     const flags = reader.byte()
     const identifiers = (flags & queuedFlags.identifiers) === 0 ? undefined : readIdentifiers(reader)
@@ -40,8 +40,8 @@ export function queuedReader(readOne: MessageReader): RecordReader {
     return {
       kind: 'queued',
       clientId,
-      sequence: sequenceOfKey(key),
-      qos: asQoS(flags & 0x03),
+      sequence: readKeySequence(key),
+      qos: toQoS(flags & 0x03),
       retain: (flags & queuedFlags.retain) !== 0,
       subscriptionIdentifiers: identifiers,
       sharedFilter: (flags & queuedFlags.sharedFilter) === 0 ? undefined : reader.text(),
@@ -67,13 +67,13 @@ export function readPayloadIdOfQueued(reader: ByteReader): number | undefined {
 export function readOutgoing1(key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
   const sequence = reader.varint()
   const stage = reader.byte() === 0 ? 'sent' : 'received'
-  return { kind: 'outgoing', clientId, packetId: packetIdOfKey(key), sequence, stage }
+  return { kind: 'outgoing', clientId, packetId: readKeyPacketId(key), sequence, stage }
 }
 
 export function readHandoff1(key: Buffer, reader: ByteReader): StoredRecord {
   const to = reader.byte()
   const filter = reader.text()
-  return { kind: 'handoff', ...handoffOfKey(key), to, filter, message: readMessage(reader) }
+  return { kind: 'handoff', ...readHandoffKey(key), to, filter, message: readMessage(reader) }
 }
 
 type AssignmentReader = (reader: ByteReader) => readonly ShardAssignment[] | undefined
@@ -83,24 +83,24 @@ export function readNothing(): undefined {
   return undefined
 }
 
-export function incomingReader(read: AssignmentReader): RecordReader {
+export function createIncomingReader(read: AssignmentReader): RecordReader {
   return (key, reader, clientId) => ({
     kind: 'incoming',
     clientId,
-    packetId: packetIdOfKey(key),
+    packetId: readKeyPacketId(key),
     assignments: read(reader),
   })
 }
 
 /** Version 3 added what remains after a change of the number of shards. */
 export function readIncoming3(key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
-  const record = incomingReader(readAssignments)(key, reader, clientId)
+  const record = createIncomingReader(readAssignments)(key, reader, clientId)
   const isPartial = reader.byte() !== 0
   return { ...record, ...(isPartial && { isPartial }), ...readRemaining(reader) }
 }
 
-export function forwardedReader(read: AssignmentReader): RecordReader {
-  return (key, reader) => ({ kind: 'forwarded', ...forwardedOfKey(key), assignments: read(reader) })
+export function createForwardedReader(read: AssignmentReader): RecordReader {
+  return (key, reader) => ({ kind: 'forwarded', ...readForwardedKey(key), assignments: read(reader) })
 }
 
 export function writeAssignments(writer: ByteWriter, assignments: readonly ShardAssignment[]): void {

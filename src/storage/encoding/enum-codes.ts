@@ -8,7 +8,7 @@ export function writeEnumCode<Word extends string>(writer: ByteWriter, words: re
 }
 
 /** Throws DamagedRecord. */
-export function enumValueOf<Word extends string>(words: readonly Word[], number: number | undefined): Word {
+export function decodeEnumCode<Word extends string>(words: readonly Word[], number: number | undefined): Word {
   const word = number === undefined ? undefined : words[number]
   if (word === undefined) throw new DamagedRecord(`${number} is not a known code`)
   return word

@@ -49,15 +49,15 @@ export function writeMessage(writer: ByteWriter, message: StoredMessage): void {
 
 /** Reads a message as `writeMessage` writes it; throws DamagedRecord. */
 export function readMessage(reader: ByteReader): StoredMessage {
-  return readMessageOf(reader, true)
+  return readMessageFields(reader, true)
 }
 
 /** Reads a message of version 1 or 2; throws DamagedRecord. */
 export function readMessage2(reader: ByteReader): StoredMessage {
-  return readMessageOf(reader, false)
+  return readMessageFields(reader, false)
 }
 
-function readMessageOf(reader: ByteReader, hasMountpoint: boolean): StoredMessage {
+function readMessageFields(reader: ByteReader, hasMountpoint: boolean): StoredMessage {
   const flags = reader.byte()
   const topic = reader.text()
   const publisher = reader.text()
@@ -69,7 +69,7 @@ function readMessageOf(reader: ByteReader, hasMountpoint: boolean): StoredMessag
   return {
     topic,
     payload: reader.blob(),
-    qos: asQoS(flags & 0x03),
+    qos: toQoS(flags & 0x03),
     retain: (flags & retainFlag) !== 0,
     properties,
     publisher,
@@ -83,7 +83,7 @@ function readMessageOf(reader: ByteReader, hasMountpoint: boolean): StoredMessag
 }
 
 /** Throws DamagedRecord for 3. */
-export function asQoS(value: number): QoS {
+export function toQoS(value: number): QoS {
   if (value !== 0 && value !== 1 && value !== 2) throw new DamagedRecord(`${value} is no QoS`)
   return value
 }
@@ -119,7 +119,7 @@ class LastProperties {
 
   write(writer: ByteWriter, properties: MessageProperties): void {
     const isSame = properties === this.#last
-    if (isSame && this.#bytes !== undefined) return writer.bytesOf(this.#bytes)
+    if (isSame && this.#bytes !== undefined) return writer.rawBytes(this.#bytes)
     const start = writer.length
     writeProperties(writer, properties)
     this.#last = properties

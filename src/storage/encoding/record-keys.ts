@@ -98,7 +98,7 @@ export interface KeyRange {
 export const sessionPrefixBytes = 7
 
 /** Returns the kind of record of a key; undefined for internal keys of the store and for unknown ones. */
-export function kindOfKey(key: Uint8Array): RecordKind | undefined {
+export function readKeyKind(key: Uint8Array): RecordKind | undefined {
   return kindOfByte[key[0] ?? 0]
 }
 
@@ -178,7 +178,7 @@ export function writeTextKey(writer: ByteWriter, kind: 'retained' | 'fact' | 'li
 }
 
 /** Returns the generation in a key of a session kind or of a tombstone. */
-export function generationOfKey(key: Buffer): number {
+export function readKeyGeneration(key: Buffer): number {
   if (key.length < sessionPrefixBytes) throw new DamagedRecord('the key is too short')
   return key.readUIntBE(1, 6)
 }
@@ -191,86 +191,89 @@ export function writeBatchSlotKey(writer: ByteWriter, shard: number, slot: numbe
 }
 
 /** Returns all keys of a kind. */
-export function rangeOfKind(kind: keyof typeof kindBytes): KeyRange {
+export function createKindRange(kind: keyof typeof kindBytes): KeyRange {
   return { gte: Buffer.of(kindBytes[kind]), lt: Buffer.of(kindBytes[kind] + 1) }
 }
 
 /** Returns the keys of a shard's batch sequence. */
-export function rangeOfBatchSequence(shard: number): KeyRange {
-  const { lt } = rangeOfKind('journal')
+export function createBatchSequenceRange(shard: number): KeyRange {
+  const { lt } = createKindRange('journal')
   const isLast = shard + 1 === shardNumbers
   return { gte: Buffer.of(kindBytes.journal, shard), lt: isLast ? lt : Buffer.of(kindBytes.journal, shard + 1) }
 }
 
 /** Returns the generations of a shard: from `first` (inclusive) to `end` (exclusive). */
-export function generationsOfShard(shard: number): { readonly first: number; readonly end: number } {
+export function computeShardGenerations(shard: number): { readonly first: number; readonly end: number } {
   return { first: shard * generationsPerShard, end: (shard + 1) * generationsPerShard }
 }
 
 /** Returns the shard that numbers this generation. The last shard also has those behind its end. */
-export function shardOfGeneration(generation: Generation): number {
+export function computeGenerationShard(generation: Generation): number {
   return Math.min(Math.floor(generation / generationsPerShard), shardNumbers - 1)
 }
 
 /** Returns the keys of a kind with generations of a shard. */
-export function rangeOfShard(kind: SessionRecordKind | 'tombstone', shard: number): KeyRange {
-  const { first, end } = generationsOfShard(shard)
+export function createShardRange(kind: SessionRecordKind | 'tombstone', shard: number): KeyRange {
+  const { first, end } = computeShardGenerations(shard)
   const isLast = shard + 1 === shardNumbers
-  return { gte: sessionPrefix(kind, first), lt: isLast ? rangeOfKind(kind).lt : sessionPrefix(kind, end) }
+  return {
+    gte: encodeSessionPrefix(kind, first),
+    lt: isLast ? createKindRange(kind).lt : encodeSessionPrefix(kind, end),
+  }
 }
 
 /** Returns the keys of payloads with IDs up to this one, inclusive. */
-export function rangeOfPayloadsUpTo(id: number): KeyRange {
-  return { gte: Buffer.of(kindBytes.payload), lt: payloadKey(id + 1) }
+export function createPayloadRange(id: number): KeyRange {
+  return { gte: Buffer.of(kindBytes.payload), lt: encodePayloadKey(id + 1) }
 }
 
 /** Returns the keys of batch sequences of shard `first` and all later ones. */
-export function rangeOfBatchSequencesFrom(first: number): KeyRange {
+export function createBatchSequencesRange(first: number): KeyRange {
   return { gte: Buffer.of(kindBytes.journal, first), lt: Buffer.of(kindBytes.journal + 1) }
 }
 
 /** Returns the key of a fact. */
-export function factKey(name: string): Buffer {
+export function encodeFactKey(name: string): Buffer {
   const writer = new ByteWriter(1 + Buffer.byteLength(name))
   writeTextKey(writer, 'fact', name)
   return writer.bytes
 }
 
 /** Returns the key of the retained message of a topic. */
-export function retainedKey(topic: string): Buffer {
+export function encodeRetainedKey(topic: string): Buffer {
   const writer = new ByteWriter(1 + Buffer.byteLength(topic))
   writeTextKey(writer, 'retained', topic)
   return writer.bytes
 }
 
 /** Returns the key of the last generation that a shard used. */
-export function lastGenerationKey(shard: number): Buffer {
+export function encodeLastGenerationKey(shard: number): Buffer {
   return Buffer.of(kindBytes.begun, shard)
 }
 
 /** Returns the key of a shared payload. */
-export function payloadKey(id: number): Buffer {
+export function encodePayloadKey(id: number): Buffer {
   const writer = new ByteWriter(9)
   writeKey(writer, { kind: 'payload', id }, 0)
   return writer.bytes
 }
 
 /** Returns the key of the generation record of a session. */
-export function generationKey(clientId: string): Buffer {
+export function encodeGenerationKey(clientId: string): Buffer {
   const writer = new ByteWriter(1 + Buffer.byteLength(clientId))
   writeTextKey(writer, 'life', clientId)
   return writer.bytes
 }
 
 /** Returns the first possible key of a kind and a session, or with `generation + 1` the first after them. */
-export function sessionPrefix(kind: SessionRecordKind | 'tombstone', generation: number): Buffer {
+export function encodeSessionPrefix(kind: SessionRecordKind | 'tombstone', generation: number): Buffer {
   const writer = new ByteWriter(sessionPrefixBytes)
   writeSessionPrefix(writer, kind, generation)
   return writer.bytes
 }
 
 /** Returns the key of a queued record. */
-export function queuedKey(generation: number, sequence: number): Buffer {
+export function encodeQueuedKey(generation: number, sequence: number): Buffer {
   const writer = new ByteWriter(sessionPrefixBytes + 8)
   writeSessionPrefix(writer, 'queued', generation)
   writer.uint64(sequence)
@@ -278,36 +281,36 @@ export function queuedKey(generation: number, sequence: number): Buffer {
 }
 
 /** Returns the sequence number in the key of a queued record. */
-export function sequenceOfKey(key: Buffer): number {
-  return wholeNumberAt(key, sessionPrefixBytes)
+export function readKeySequence(key: Buffer): number {
+  return readKeyNumber(key, sessionPrefixBytes)
 }
 
 /** Returns the ID in the key of a payload. */
-export function payloadIdOfKey(key: Buffer): number {
-  return wholeNumberAt(key, 1)
+export function readKeyPayloadId(key: Buffer): number {
+  return readKeyNumber(key, 1)
 }
 
 /** Returns the packet identifier in the key of an outgoing or incoming record. */
-export function packetIdOfKey(key: Buffer): number {
+export function readKeyPacketId(key: Buffer): number {
   if (key.length !== sessionPrefixBytes + 2) throw new DamagedRecord('the key has a wrong length')
   return key.readUInt16BE(sessionPrefixBytes)
 }
 
 /** Returns the fields of a forwarded record, which are all in its key. */
-export function forwardedOfKey(key: Buffer): { shard: number; publisher: string; packetId: number } {
+export function readForwardedKey(key: Buffer): { shard: number; publisher: string; packetId: number } {
   if (key.length < 4) throw new DamagedRecord('the key is too short')
   return { shard: key.readUInt8(1), packetId: key.readUInt16BE(2), publisher: key.toString('utf8', 4) }
 }
 
 /** Returns the shard and the name in the key of a handoff record. */
-export function handoffOfKey(key: Buffer): { shard: number; name: string } {
+export function readHandoffKey(key: Buffer): { shard: number; name: string } {
   if (key.length < 2) throw new DamagedRecord('the key is too short')
   return { shard: key.readUInt8(1), name: key.toString('utf8', 2) }
 }
 
-function wholeNumberAt(key: Buffer, at: number): number {
+function readKeyNumber(key: Buffer, at: number): number {
   const reader = new ByteReader(key, at)
   const value = reader.uint64()
-  reader.finish()
+  reader.expectEnd()
   return value
 }

@@ -26,10 +26,10 @@ import {
 } from './admin-record-bytes.ts'
 import { newestVersion, openValue } from './checked-value.ts'
 import {
-  forwardedReader,
-  incomingReader,
+  createForwardedReader,
+  createIncomingReader,
   type MessageReader,
-  queuedReader,
+  createQueuedReader,
   readAssignments,
   readHandoff1,
   readIncoming3,
@@ -42,7 +42,7 @@ import {
 } from './delivery-record-bytes.ts'
 import { readMessage, readMessage2, writeMessage } from './message-bytes.ts'
 import { readOptionalTime, writeOptionalTime } from './optional-time.ts'
-import { type Generation, kindOfKey, payloadIdOfKey } from './record-keys.ts'
+import { type Generation, readKeyKind, readKeyPayloadId } from './record-keys.ts'
 import { readRemaining, writeRemaining } from './remaining-receivers-bytes.ts'
 import {
   readSession1,
@@ -107,13 +107,13 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
  * DamagedRecord, RecordTooNew.
  */
 export function readRecord(key: Buffer, value: Buffer, clientId: string): StoredRecord {
-  const kind = kindOfKey(key)
+  const kind = readKeyKind(key)
   if (kind === undefined) throw new DamagedRecord(`there is no kind ${key[0]}`)
   const { version, reader } = openValue(key, value)
   const read = readers[kind][version - 1]
   if (read === undefined) throw new RecordTooNew(`version ${version} of a ${kind} record is newer than this Godwit`)
   const record = read(key, reader, clientId)
-  reader.finish()
+  reader.expectEnd()
   return record
 }
 
@@ -139,14 +139,14 @@ const messageReaders = [readMessage2, readMessage2, readMessage] as const
 const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   session: [readSession1, readSession2, readSession3],
   subscription: [readSubscription1],
-  queued: [...messageReaders, readMessage].map(queuedReader),
+  queued: [...messageReaders, readMessage].map(createQueuedReader),
   outgoing: [readOutgoing1],
-  incoming: [incomingReader(readNothing), incomingReader(readAssignments), readIncoming3],
-  will: [...messageReaders.map(willReader), readWill4],
-  payload: messageReaders.map(payloadReader),
-  retained: messageReaders.map(retainedReader),
+  incoming: [createIncomingReader(readNothing), createIncomingReader(readAssignments), readIncoming3],
+  will: [...messageReaders.map(createWillReader), readWill4],
+  payload: messageReaders.map(createPayloadReader),
+  retained: messageReaders.map(createRetainedReader),
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
-  forwarded: [forwardedReader(readNothing), forwardedReader(readAssignments)],
+  forwarded: [createForwardedReader(readNothing), createForwardedReader(readAssignments)],
   handoff: [readHandoff1],
   credential: [readCredential1],
   'gateway-user': [readGatewayUser1],
@@ -159,7 +159,7 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   namespace: [readNamespace1, readNamespace2],
 }
 
-function willReader(readOne: MessageReader): RecordReader {
+function createWillReader(readOne: MessageReader): RecordReader {
   return (_key, reader, clientId) => {
     const delaySeconds = reader.varint()
     const dueAtMs = readOptionalTime(reader)
@@ -169,15 +169,15 @@ function willReader(readOne: MessageReader): RecordReader {
 
 /** Version 4 added what remains after a change of the number of shards. */
 function readWill4(key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
-  const record = willReader(readMessage)(key, reader, clientId)
+  const record = createWillReader(readMessage)(key, reader, clientId)
   return { ...record, ...readRemaining(reader) }
 }
 
-function payloadReader(readOne: MessageReader): RecordReader {
-  return (key, reader) => ({ kind: 'payload', id: payloadIdOfKey(key), message: readOne(reader) })
+function createPayloadReader(readOne: MessageReader): RecordReader {
+  return (key, reader) => ({ kind: 'payload', id: readKeyPayloadId(key), message: readOne(reader) })
 }
 
-function retainedReader(readOne: MessageReader): RecordReader {
+function createRetainedReader(readOne: MessageReader): RecordReader {
   return (key, reader) => {
     const message = readOne(reader)
     if (message.topic !== key.toString('utf8', 1)) throw new DamagedRecord('the topic is not that of the key')

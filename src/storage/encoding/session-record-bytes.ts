@@ -4,7 +4,7 @@ import type { ProtocolVersion, RetainHandling } from '../../protocol/index.ts'
 import type { SessionRecord, StoredRecord, SubscriptionRecord } from '../../records/index.ts'
 import { type ByteReader, DamagedRecord } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
-import { asQoS } from './message-bytes.ts'
+import { toQoS } from './message-bytes.ts'
 import { readOptionalTime, writeOptionalTime } from './optional-time.ts'
 import { sessionPrefixBytes } from './record-keys.ts'
 
@@ -49,7 +49,7 @@ function readSessionStart(
     kind: 'session',
     // One string for all records of a session: client IDs may be long.
     clientId: written === clientId ? clientId : written,
-    version: asVersion(reader.byte()),
+    version: toProtocolVersion(reader.byte()),
     username: reader.byte() === 0 ? undefined : reader.text(),
     createdAtMs: reader.float(),
     expirySeconds: reader.varint(),
@@ -60,7 +60,7 @@ function readSessionStart(
   }
 }
 
-function asVersion(value: number): ProtocolVersion {
+function toProtocolVersion(value: number): ProtocolVersion {
   if (value !== 3 && value !== 4 && value !== 5) throw new DamagedRecord(`${value} is not a protocol version`)
   return value
 }
@@ -83,15 +83,15 @@ export function readSubscription1(key: Buffer, reader: ByteReader, clientId: str
     kind: 'subscription',
     clientId,
     filter: key.toString('utf8', sessionPrefixBytes),
-    qos: asQoS(flags & 0x03),
+    qos: toQoS(flags & 0x03),
     noLocal: (flags & subscriptionFlags.noLocal) !== 0,
     retainAsPublished: (flags & subscriptionFlags.retainAsPublished) !== 0,
-    retainHandling: asRetainHandling(reader.byte()),
+    retainHandling: toRetainHandling(reader.byte()),
     identifier: (flags & subscriptionFlags.identifier) === 0 ? undefined : reader.varint(),
   }
 }
 
-function asRetainHandling(value: number): RetainHandling {
+function toRetainHandling(value: number): RetainHandling {
   if (value !== 0 && value !== 1 && value !== 2) throw new DamagedRecord(`${value} is not a valid retain handling`)
   return value
 }

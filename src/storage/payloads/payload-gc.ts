@@ -6,12 +6,12 @@ import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
 import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'
 import {
-  kindOfKey,
-  generationOfKey,
-  rangeOfKind,
+  readKeyKind,
+  readKeyGeneration,
+  createKindRange,
   sessionKinds,
-  sessionPrefix,
-  shardOfGeneration,
+  encodeSessionPrefix,
+  computeGenerationShard,
 } from '../encoding/record-keys.ts'
 import { readPayloadId } from '../encoding/record-values.ts'
 import type { Generation } from '../encoding/record-keys.ts'
@@ -20,9 +20,9 @@ import type { Generation } from '../encoding/record-keys.ts'
 export interface PayloadReleases {
   /** False for generations that ended before references were counted: they were never included. */
   isCounted(generation: Generation): boolean
-  released(payloadIds: readonly number[]): void
+  onReleased(payloadIds: readonly number[]): void
   /** All records of the generation are deleted. */
-  swept(generation: Generation): void
+  onSwept(generation: Generation): void
 }
 
 /** Handles tombstones one after the other, in the background. */
@@ -61,10 +61,10 @@ export class PayloadGc {
 
   /** Reads all tombstones: there are few, and 256 iterators, one for each shard, would take longer. */
   async #findTombstones(shards: ReadonlySet<number>): Promise<void> {
-    for await (const slice of this.#database.slices({ ...rangeOfKind('tombstone'), keysOnly: true })) {
+    for await (const slice of this.#database.readSlices({ ...createKindRange('tombstone'), keysOnly: true })) {
       for (const [key] of slice) {
-        const generation = generationOfKey(key)
-        if (shards.has(shardOfGeneration(generation))) this.#waiting.push(generation)
+        const generation = readKeyGeneration(key)
+        if (shards.has(computeGenerationShard(generation))) this.#waiting.push(generation)
       }
     }
   }
@@ -99,8 +99,12 @@ export class PayloadGc {
     const isCounted = this.#releases.isCounted(generation)
     for (const kind of sessionKinds) {
       const keysOnly = kind !== 'queued' || !isCounted
-      const range = { gte: sessionPrefix(kind, generation), lt: sessionPrefix(kind, generation + 1), keysOnly }
-      for await (const slice of this.#database.slices(range)) {
+      const range = {
+        gte: encodeSessionPrefix(kind, generation),
+        lt: encodeSessionPrefix(kind, generation + 1),
+        keysOnly,
+      }
+      for await (const slice of this.#database.readSlices(range)) {
         if (this.#isStopped) return
         operations.clear()
         for (const [key] of slice) operations.delete(key)
@@ -109,23 +113,23 @@ export class PayloadGc {
       }
     }
     operations.clear()
-    operations.delete(sessionPrefix('tombstone', generation))
+    operations.delete(encodeSessionPrefix('tombstone', generation))
     await this.#database.write(operations, false)
-    this.#releases.swept(generation)
+    this.#releases.onSwept(generation)
   }
 
   #release(slice: readonly LevelEntry[]): void {
     const payloadIds: number[] = []
     for (const [key, value] of slice) {
-      const payloadId = kindOfKey(key) === 'queued' ? payloadIdOf(key, value) : undefined
+      const payloadId = readKeyKind(key) === 'queued' ? tryReadPayloadId(key, value) : undefined
       if (payloadId !== undefined) payloadIds.push(payloadId)
     }
-    if (payloadIds.length > 0) this.#releases.released(payloadIds)
+    if (payloadIds.length > 0) this.#releases.onReleased(payloadIds)
   }
 }
 
 /** An unreadable record names no payload; the scan at the next start finds what it referred to. */
-function payloadIdOf(key: Buffer, value: Buffer): number | undefined {
+function tryReadPayloadId(key: Buffer, value: Buffer): number | undefined {
   try {
     return readPayloadId(key, value)
   } catch (error) {

@@ -10,7 +10,13 @@ import { writeChecksum } from '../encoding/checked-value.ts'
 import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
 import type { LevelDatabase } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'
-import { payloadIdOfKey, factKey, generationOfKey, rangeOfPayloadsUpTo, rangeOfKind } from '../encoding/record-keys.ts'
+import {
+  readKeyPayloadId,
+  encodeFactKey,
+  readKeyGeneration,
+  createPayloadRange,
+  createKindRange,
+} from '../encoding/record-keys.ts'
 import { readPayloadId, readGeneration, readRecord, writeValue } from '../encoding/record-values.ts'
 import { ReferenceCounts } from './reference-counts.ts'
 import type { Generation } from '../encoding/record-keys.ts'
@@ -39,7 +45,7 @@ export interface Redistribution {
 export async function redistributePayloads(database: LevelDatabase, shards: number): Promise<Redistribution> {
   const last = await readDistribution(database)
   const formerShards = (await readFormerShards(database)) ?? (last.shards === shards ? undefined : last.shards)
-  const highest = last.shards === shards ? last.sharedPayloadsUpTo : await highestPayloadId(database)
+  const highest = last.shards === shards ? last.sharedPayloadsUpTo : await findHighestPayloadId(database)
   const sharedPayloadsUpTo = highest > 0 ? await deleteUnreferenced(database, highest) : 0
   if (last.shards !== shards || last.sharedPayloadsUpTo !== sharedPayloadsUpTo) {
     await writeDistribution(database, { shards, sharedPayloadsUpTo }, formerShards)
@@ -48,10 +54,10 @@ export async function redistributePayloads(database: LevelDatabase, shards: numb
 }
 
 async function readFormerShards(database: LevelDatabase): Promise<number | undefined> {
-  const key = factKey(formerShardsName)
+  const key = encodeFactKey(formerShardsName)
   const value = await database.get(key)
   if (value === undefined) return undefined
-  const record = ifReadable(() => readRecord(key, value, ''))
+  const record = ignoreUnreadable(() => readRecord(key, value, ''))
   return (record?.kind === 'fact' && Number(record.value)) || 0
 }
 
@@ -59,10 +65,10 @@ async function readFormerShards(database: LevelDatabase): Promise<number | undef
 export const formerShardsDone: StoredChange = { change: 'delete', key: { kind: 'fact', name: formerShardsName } }
 
 async function readDistribution(database: LevelDatabase): Promise<Distribution> {
-  const key = factKey(factName)
+  const key = encodeFactKey(factName)
   const value = await database.get(key)
   if (value === undefined) return initialDistribution
-  const record = ifReadable(() => readRecord(key, value, ''))
+  const record = ignoreUnreadable(() => readRecord(key, value, ''))
   const [, shards, upTo] = (record?.kind === 'fact' && /^(\d+) (\d+)$/.exec(record.value)) || []
   // If the record is unreadable, all payloads may be shared.
   return shards === undefined
@@ -83,27 +89,27 @@ async function writeDistribution(
 
 function putFact(operations: OperationList, name: string, value: string): void {
   operations.begin()
-  operations.writer.bytesOf(factKey(name))
+  operations.writer.rawBytes(encodeFactKey(name))
   operations.endKey()
   writeValue(operations.writer, { kind: 'fact', name, value })
   writeChecksum(operations.writer, operations.keyStart)
   operations.endValue()
 }
 
-async function highestPayloadId(database: LevelDatabase): Promise<number> {
-  const key = await database.lastKey(rangeOfKind('payload'))
-  return key === undefined ? 0 : (ifReadable(() => payloadIdOfKey(key)) ?? Number.MAX_SAFE_INTEGER)
+async function findHighestPayloadId(database: LevelDatabase): Promise<number> {
+  const key = await database.findLastKey(createKindRange('payload'))
+  return key === undefined ? 0 : (ignoreUnreadable(() => readKeyPayloadId(key)) ?? Number.MAX_SAFE_INTEGER)
 }
 
 /** Returns the highest remaining ID, 0 for none. */
 async function deleteUnreferenced(database: LevelDatabase, upTo: number): Promise<number> {
-  if ((await database.lastKey(rangeOfPayloadsUpTo(upTo))) === undefined) return 0
+  if ((await database.findLastKey(createPayloadRange(upTo))) === undefined) return 0
   const counts = await countReferences(database)
   let highestLeft = 0
-  for await (const slice of database.slices({ ...rangeOfPayloadsUpTo(upTo), keysOnly: true })) {
+  for await (const slice of database.readSlices({ ...createPayloadRange(upTo), keysOnly: true })) {
     const operations = new OperationList()
     for (const [key] of slice) {
-      const id = ifReadable(() => payloadIdOfKey(key))
+      const id = ignoreUnreadable(() => readKeyPayloadId(key))
       if (id === undefined) continue
       if (counts.get(id) === 0) operations.delete(key)
       else highestLeft = id
@@ -116,16 +122,18 @@ async function deleteUnreferenced(database: LevelDatabase, upTo: number): Promis
 /** Counts the queues of all existing sessions. */
 async function countReferences(database: LevelDatabase): Promise<ReferenceCounts> {
   const generations = new Set<Generation>()
-  for await (const slice of database.slices(rangeOfKind('life'))) {
+  for await (const slice of database.readSlices(createKindRange('life'))) {
     for (const [key, value] of slice) {
-      const generation = ifReadable(() => readGeneration(key, value))
+      const generation = ignoreUnreadable(() => readGeneration(key, value))
       if (generation !== undefined) generations.add(generation)
     }
   }
   const counts = new ReferenceCounts()
-  for await (const slice of database.slices(rangeOfKind('queued'))) {
+  for await (const slice of database.readSlices(createKindRange('queued'))) {
     for (const [key, value] of slice) {
-      const id = ifReadable(() => (generations.has(generationOfKey(key)) ? readPayloadId(key, value) : undefined))
+      const id = ignoreUnreadable(() =>
+        generations.has(readKeyGeneration(key)) ? readPayloadId(key, value) : undefined,
+      )
       if (id !== undefined) counts.add(id)
     }
   }
@@ -133,7 +141,7 @@ async function countReferences(database: LevelDatabase): Promise<ReferenceCounts
 }
 
 /** Unreadable records are reported and moved to quarantine when they are restored; here they count for nothing. */
-function ifReadable<Value>(read: () => Value): Value | undefined {
+function ignoreUnreadable<Value>(read: () => Value): Value | undefined {
   try {
     return read()
   } catch (error) {

@@ -5,7 +5,7 @@ import type { StoredMessage, StoredRecord } from '../../records/index.ts'
 import type { StorageAlarm } from '../store.ts'
 
 /** Returns the IDs of payloads in queued records, each once. */
-export function payloadIdsOf(records: readonly StoredRecord[]): number[] {
+export function collectPayloadIds(records: readonly StoredRecord[]): number[] {
   const ids = new Set<number>()
   for (const record of records) {
     if (record.kind === 'queued' && typeof record.message === 'number') ids.add(record.message)
@@ -33,11 +33,11 @@ export function resolvePayloads(
       withoutPayload.push(`${record.sequence} of '${record.clientId}' (payload ${record.message})`)
     else resolved.push({ ...record, message, payloadId: record.message })
   }
-  if (withoutPayload.length > 0) onAlarm({ alarm: 'body-missing', text: missingPayloadText(withoutPayload) })
+  if (withoutPayload.length > 0) onAlarm({ alarm: 'body-missing', text: describeMissingPayloads(withoutPayload) })
   return resolved
 }
 
-function missingPayloadText(withoutPayload: readonly string[]): string {
+function describeMissingPayloads(withoutPayload: readonly string[]): string {
   const more = withoutPayload.length > 1 ? ` and of ${withoutPayload.length - 1} more` : ''
   return `The stored message of queued record ${withoutPayload[0]}${more} was lost: the message is not delivered.`
 }

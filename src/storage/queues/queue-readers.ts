@@ -12,7 +12,7 @@
 // if it was taken for this part. A caller that gives `part` has deleted no record without reading it.
 
 import type { StoredRecord } from '../../records/index.ts'
-import { maxPartBytes, payloadBytes, type QueuePart, readQueue } from './queue-reading.ts'
+import { maxPartBytes, countPayloadBytes, type QueuePart, readQueue } from './queue-reading.ts'
 import { ReadingInterrupted, StorageFailure, type Store } from '../store.ts'
 
 /** The fields are those of the core's request `load-queue`. */
@@ -58,7 +58,7 @@ export class QueueReaders {
   /** Returns at most `limit` queued records in order, limited by bytes. Throws StorageFailure. */
   async read(wanted: PartRequest): Promise<QueuePart> {
     const { clientId, fromSequence, limit, part } = wanted
-    const reading = part === undefined ? undefined : this.#readingFor(clientId, part)
+    const reading = part === undefined ? undefined : this.#openReading(clientId, part)
     if (reading === undefined) return await readQueue(this.#store, clientId, fromSequence, limit)
     let isKept = false
     try {
@@ -84,7 +84,7 @@ export class QueueReaders {
    * current one: on the same read each would take records that the other needs. Part 0 starts again, and a read in
    * progress then ends by itself and is not kept.
    */
-  #readingFor(clientId: string, part: number): Reading | undefined {
+  #openReading(clientId: string, part: number): Reading | undefined {
     const kept = this.#readings.get(clientId)
     if (kept !== undefined && part > 0) return kept.isPaused ? kept : undefined
     if (kept === undefined && this.#readings.size >= maxKeptReadings) return undefined
@@ -163,7 +163,7 @@ class Reading {
   async finish(): Promise<void> {
     this.#wake()
     try {
-      for (let hasMore = true; hasMore;) hasMore = await this.#nextSlice()
+      for (let hasMore = true; hasMore;) hasMore = await this.#readNextSlice()
     } catch (error) {
       // The next read meets the same error.
       if (!(error instanceof StorageFailure)) throw error
@@ -194,10 +194,10 @@ class Reading {
       const record = this.#slice[this.#at]
       if (record !== undefined) {
         this.#at++
-        bytes += payloadBytes(record)
+        bytes += countPayloadBytes(record)
         records.push(record)
         if (record.kind === 'queued') this.#position = record.sequence + 1
-      } else if (!(await this.#nextSlice())) {
+      } else if (!(await this.#readNextSlice())) {
         if (this.#isCurrent && this.#found < maxSnapshotRecords) return { records, isEnd: true }
         // So many damaged records at the position that others may follow: each new read would begin with them.
         if (this.#isCurrent) return await this.#readBeyond(records, limit)
@@ -226,7 +226,7 @@ class Reading {
   }
 
   /** Returns false if the snapshot has no more records. */
-  async #nextSlice(): Promise<boolean> {
+  async #readNextSlice(): Promise<boolean> {
     const next = await this.#slices?.next()
     if (next === undefined || next.done === true) return false
     this.#slice = next.value

@@ -61,7 +61,7 @@ async function readPart(store: Store, clientId: string, fromSequence: number, li
     for await (const slice of store.readQueue(range)) {
       for (const record of slice) {
         if (records.length === limit || bytes >= maxPartBytes) return { records, isEnd: false }
-        bytes += payloadBytes(record)
+        bytes += countPayloadBytes(record)
         records.push(record)
       }
     }
@@ -70,7 +70,7 @@ async function readPart(store: Store, clientId: string, fromSequence: number, li
   }
 }
 
-export function payloadBytes(record: StoredRecord): number {
+export function countPayloadBytes(record: StoredRecord): number {
   return record.kind === 'queued' && typeof record.message !== 'number' ? record.message.payload.byteLength : 0
 }
 
@@ -111,7 +111,7 @@ export async function* readAllQueueBounds(store: Store): AsyncIterable<QueueBoun
   for await (const slice of store.scanQueues()) {
     for (const entry of slice) {
       if (first !== undefined && last !== undefined && first.clientId !== entry.clientId) {
-        yield boundsOf(first, last, count)
+        yield toQueueBounds(first, last, count)
         first = undefined
         count = 0
       }
@@ -120,9 +120,9 @@ export async function* readAllQueueBounds(store: Store): AsyncIterable<QueueBoun
       count += 1
     }
   }
-  if (first !== undefined && last !== undefined) yield boundsOf(first, last, count)
+  if (first !== undefined && last !== undefined) yield toQueueBounds(first, last, count)
 }
 
-function boundsOf(first: QueueEntry, last: QueueEntry, count: number): QueueBounds {
+function toQueueBounds(first: QueueEntry, last: QueueEntry, count: number): QueueBounds {
   return { clientId: first.clientId, firstSequence: first.sequence, lastSequence: last.sequence, count }
 }

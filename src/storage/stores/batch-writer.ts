@@ -4,7 +4,7 @@ import type { StoredChange } from '../../records/index.ts'
 import { BatchMark } from '../database/batch-marks.ts'
 import { encodeLastGeneration, encodeChange } from '../database/change-encoder.ts'
 import { OperationList } from '../database/operation-list.ts'
-import { type Generation, generationKey } from '../encoding/record-keys.ts'
+import { type Generation, encodeGenerationKey } from '../encoding/record-keys.ts'
 import { readGeneration } from '../encoding/record-values.ts'
 import { StorageFailure } from '../store.ts'
 import type { DatabaseOpenings, Opening } from './database-openings.ts'
@@ -39,7 +39,7 @@ export class BatchWriter {
       const ended = this.#encode(opening, changes)
       await database.write(this.#operations, sync === 'commit')
       batchSequence.confirm()
-      if (sync === 'commit') this.#mark.note(batchSequence.last)
+      if (sync === 'commit') this.#mark.recordDurable(batchSequence.last)
       for (const generation of ended) this.#openings.sweep(opening, generation)
     } catch (error) {
       generations.clear()
@@ -97,14 +97,14 @@ export class BatchWriter {
     const { last } = batchSequence
     batchSequence.encodeLast(operations)
     await database.write(operations, true)
-    if (last > 0) this.#mark.note(last)
+    if (last > 0) this.#mark.recordDurable(last)
   }
 }
 
 async function loadGenerations({ database, generations, badRecords }: Opening, changes: Changes): Promise<void> {
   const clientIds = generations.findUnknown(changes)
   if (clientIds.length === 0) return
-  const keys = clientIds.map(generationKey)
+  const keys = clientIds.map(encodeGenerationKey)
   const values = await database.getMany(keys)
   for (const [index, key] of keys.entries()) {
     const value = values[index]

@@ -15,7 +15,7 @@ import { isDamage, LevelDatabase } from '../database/level-database.ts'
 import { type PayloadReleases, PayloadGc } from '../payloads/payload-gc.ts'
 import { type Generation, shardNumbers } from '../encoding/record-keys.ts'
 import { SessionGenerations } from '../database/session-generations.ts'
-import { nextGeneration } from '../database/next-generation.ts'
+import { findNextGeneration } from '../database/next-generation.ts'
 import { StorageFailure } from '../store.ts'
 import type { ExclusiveTasks } from './exclusive-tasks.ts'
 import { getShardNumber, type LevelStoreOptions, startTimer } from './level-store-options.ts'
@@ -210,8 +210,8 @@ export class DatabaseOpenings {
       runExclusively: (act) => this.#tasks.run(act),
       onUnreadable: (error) => this.#reportUnreadable(error),
     })
-    const payloadGc = new PayloadGc(database, this.#releases(), (error) => this.#handleGcFailure(error))
-    const generations = new SessionGenerations(await nextGeneration(database, shard))
+    const payloadGc = new PayloadGc(database, this.#createPayloadReleases(), (error) => this.#handleGcFailure(error))
+    const generations = new SessionGenerations(await findNextGeneration(database, shard))
     const batchSequence = batchSequences.get(shard) ?? new BatchSequence(shard, 0)
     this.#opening = {
       database,
@@ -224,22 +224,22 @@ export class DatabaseOpenings {
     }
     this.#mustReopen = false
     this.#wasOpen = true
-    payloadGc.start(this.#sweptShards())
+    payloadGc.start(this.#listSweptShards())
     this.#resumeWaiting()
   }
 
   /** Returns the shards whose tombstones this store handles, including shards that no longer exist. */
-  #sweptShards(): number[] {
+  #listSweptShards(): number[] {
     const { partition, client } = this.#options
     const { own, count } = partition ?? { own: 0, count: client === undefined ? 1 : Infinity }
     return Array.from({ length: shardNumbers }, (_, shard) => shard).filter((shard) => shard % count === own)
   }
 
-  #releases(): PayloadReleases {
+  #createPayloadReleases(): PayloadReleases {
     return {
       isCounted: (generation) => this.#countedGenerations.has(generation),
-      swept: (generation) => void this.#countedGenerations.delete(generation),
-      released: (payloadIds) => this.#options.onReleased?.(payloadIds),
+      onSwept: (generation) => void this.#countedGenerations.delete(generation),
+      onReleased: (payloadIds) => this.#options.onReleased?.(payloadIds),
     }
   }
 

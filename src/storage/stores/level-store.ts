@@ -49,19 +49,19 @@ class LevelStore implements Store {
   }
 
   async *read(range: RecordRange): AsyncIterable<StoredRecord> {
-    for await (const slice of this.#slices(range)) yield* slice
+    for await (const slice of this.#readSlices(range)) yield* slice
   }
 
   readQueue(range: QueueRange): AsyncIterable<readonly StoredRecord[]> {
-    return this.#slices(range)
+    return this.#readSlices(range)
   }
 
   scanQueues(): AsyncIterable<readonly QueueEntry[]> {
-    return this.#readSnapshot((reading) => reading.queueEntries())
+    return this.#readSnapshot((reading) => reading.readQueueEntries())
   }
 
   countPayloadReferences(): AsyncIterable<readonly PayloadReferences[]> {
-    return this.#readSnapshot((reading) => reading.payloadReferences())
+    return this.#readSnapshot((reading) => reading.readPayloadReferences())
   }
 
   shareClientIds(): () => void {
@@ -97,20 +97,20 @@ class LevelStore implements Store {
       payloads,
       clientIds,
     })
-    return closeAfter(reader, read(reader), (error) =>
+    return readAndClose(reader, read(reader), (error) =>
       this.#openings.opening === opening
         ? toStorageFailure(`Reading from the database in ${this.#options.directory} failed`, error)
         : new ReadingInterrupted('the database was opened again during a reading', { cause: error }),
     )
   }
 
-  async *#slices(range: RecordRange): AsyncIterable<readonly StoredRecord[]> {
+  async *#readSlices(range: RecordRange): AsyncIterable<readonly StoredRecord[]> {
     if (this.#openings.isReopening) await this.#openings.waitUntilOpen()
-    yield* this.#readSnapshot((reading) => reading.records(range))
+    yield* this.#readSnapshot((reading) => reading.readRecords(range))
   }
 }
 
-async function* closeAfter<Slice>(
+async function* readAndClose<Slice>(
   reader: SnapshotReader,
   slices: AsyncIterable<Slice>,
   failureFor: (error: Error) => unknown,

@@ -7,11 +7,11 @@ import type { RecordKind, StoredChange, StoredMessage, StoredRecord } from '../.
 import { OperationList } from '../database/operation-list.ts'
 import { ReferenceCounts } from '../payloads/reference-counts.ts'
 import {
-  payloadIdOfKey,
-  payloadKey,
+  readKeyPayloadId,
+  encodePayloadKey,
   isSessionKind,
-  retainedKey,
-  sequenceOfKey,
+  encodeRetainedKey,
+  readKeySequence,
   writeKey,
   writeKeyOfRecord,
 } from '../encoding/record-keys.ts'
@@ -26,7 +26,7 @@ import type {
   StorageAlarm,
   Store,
 } from '../store.ts'
-import { payloadIdsOf, resolvePayloads } from '../payloads/payload-resolution.ts'
+import { collectPayloadIds, resolvePayloads } from '../payloads/payload-resolution.ts'
 
 interface Entry {
   readonly key: Buffer
@@ -62,12 +62,13 @@ class MemoryStore implements Store {
   async *read(range: RecordRange): AsyncIterable<StoredRecord> {
     assert(!this.#isClosed, 'the store is closed')
     if (range.clientId === undefined && range.topic !== undefined) {
-      const entry = this.#entryMaps.get('retained')?.get(retainedKey(range.topic).toString('hex'))
+      const entry = this.#entryMaps.get('retained')?.get(encodeRetainedKey(range.topic).toString('hex'))
       if (entry !== undefined) yield readRecord(entry.key, entry.value, '')
     } else if (range.clientId === undefined) {
-      for (const { entry, clientId } of this.#allOf(range.kind)) yield readRecord(entry.key, entry.value, clientId)
+      for (const { entry, clientId } of this.#listEntries(range.kind))
+        yield readRecord(entry.key, entry.value, clientId)
     } else if (range.kind === 'queued') {
-      yield* this.#queue(range)
+      yield* this.#readQueueRecords(range)
     } else {
       const entries = sortEntries(this.#sessions.get(range.clientId)?.get(range.kind))
       for (const entry of entries) yield readRecord(entry.key, entry.value, range.clientId)
@@ -76,22 +77,22 @@ class MemoryStore implements Store {
 
   async *readQueue(range: QueueRange): AsyncIterable<readonly StoredRecord[]> {
     assert(!this.#isClosed, 'the store is closed')
-    yield* splitIntoSlices(this.#queue(range), range.slices)
+    yield* splitIntoSlices(this.#readQueueRecords(range), range.slices)
   }
 
   scanQueues(): AsyncIterable<readonly QueueEntry[]> {
     return splitIntoSlices(
-      this.#allOf('queued').map(({ entry, clientId }) => ({ clientId, sequence: sequenceOfKey(entry.key) })),
+      this.#listEntries('queued').map(({ entry, clientId }) => ({ clientId, sequence: readKeySequence(entry.key) })),
     )
   }
 
   countPayloadReferences(): AsyncIterable<readonly PayloadReferences[]> {
     const counts = new ReferenceCounts()
-    for (const { entry } of this.#allOf('queued')) {
+    for (const { entry } of this.#listEntries('queued')) {
       const id = readPayloadId(entry.key, entry.value)
       if (id !== undefined) counts.add(id)
     }
-    const ids = sortEntries(this.#entryMaps.get('payload')).map(({ key }) => payloadIdOfKey(key))
+    const ids = sortEntries(this.#entryMaps.get('payload')).map(({ key }) => readKeyPayloadId(key))
     return splitIntoSlices(ids.map((id) => [id, counts.get(id)] as const))
   }
 
@@ -131,37 +132,37 @@ class MemoryStore implements Store {
       writeChecksum(operations.writer, operations.keyStart)
       operations.endValue()
     }
-    const entryMap = this.#entryMapFor(change.change === 'delete' ? change.key : change.record)
+    const entryMap = this.#ensureEntryMap(change.change === 'delete' ? change.key : change.record)
     operations.replay(
       (key, value) => entryMap.set(key.toString('hex'), { key: Buffer.from(key), value: Buffer.from(value) }),
       (key) => entryMap.delete(key.toString('hex')),
     )
   }
 
-  #entryMapFor(subject: { readonly kind: RecordKind; readonly clientId?: string }): EntryMap {
+  #ensureEntryMap(subject: { readonly kind: RecordKind; readonly clientId?: string }): EntryMap {
     const { kind, clientId } = subject
     if (!isSessionKind(kind) || clientId === undefined) return getOrCreate(this.#entryMaps, kind, () => new Map())
     const session = getOrCreate(this.#sessions, clientId, () => new Map<SessionRecordKind, EntryMap>())
     return getOrCreate(session, kind, () => new Map())
   }
 
-  #allOf(kind: RecordKind): { entry: Entry; clientId: string }[] {
+  #listEntries(kind: RecordKind): { entry: Entry; clientId: string }[] {
     if (!isSessionKind(kind)) return sortEntries(this.#entryMaps.get(kind)).map((entry) => ({ entry, clientId: '' }))
     return [...this.#sessions].flatMap(([clientId, entryMaps]) =>
       sortEntries(entryMaps.get(kind)).map((entry) => ({ entry, clientId })),
     )
   }
 
-  #queue(range: QueueRange): StoredRecord[] {
+  #readQueueRecords(range: QueueRange): StoredRecord[] {
     let entries = sortEntries(this.#sessions.get(range.clientId)?.get('queued'))
     const from = range.fromSequence ?? 0
-    entries = entries.filter((entry) => sequenceOfKey(entry.key) >= from)
+    entries = entries.filter((entry) => readKeySequence(entry.key) >= from)
     if (range.reverse === true) entries.reverse()
     const records = entries.slice(0, range.limit).map((entry) => readRecord(entry.key, entry.value, range.clientId))
     if (range.withPayloads !== true) return records
     const payloads = new Map<number, StoredMessage>()
-    for (const id of payloadIdsOf(records)) {
-      const payload = this.#entryMaps.get('payload')?.get(payloadKey(id).toString('hex'))
+    for (const id of collectPayloadIds(records)) {
+      const payload = this.#entryMaps.get('payload')?.get(encodePayloadKey(id).toString('hex'))
       const record = payload === undefined ? undefined : readRecord(payload.key, payload.value, '')
       if (record?.kind === 'payload') payloads.set(id, record.message)
     }

@@ -1,22 +1,22 @@
 // Reads records from one snapshot of a database. Damaged records are skipped and passed to `BadRecords`.
 
-import { ownerOf, type ShardPlace, shardOf } from '../../core/index.ts'
+import { computeTopicShard, type ShardPlace, computeOwnerShard } from '../../core/index.ts'
 import type { RecordKind, StoredMessage, StoredRecord } from '../../records/index.ts'
 import type { BadRecords } from '../damage/bad-records.ts'
 import type { PayloadCache } from '../payloads/payload-cache.ts'
-import { payloadIdsOf, resolvePayloads } from '../payloads/payload-resolution.ts'
+import { collectPayloadIds, resolvePayloads } from '../payloads/payload-resolution.ts'
 import type { LevelDatabase, LevelEntry, Snapshot } from '../database/level-database.ts'
 import {
-  payloadIdOfKey,
-  payloadKey,
+  readKeyPayloadId,
+  encodePayloadKey,
   isSessionKind,
-  generationKey,
-  generationOfKey,
-  queuedKey,
-  rangeOfKind,
-  retainedKey,
-  sequenceOfKey,
-  sessionPrefix,
+  encodeGenerationKey,
+  readKeyGeneration,
+  encodeQueuedKey,
+  createKindRange,
+  encodeRetainedKey,
+  readKeySequence,
+  encodeSessionPrefix,
 } from '../encoding/record-keys.ts'
 import { readPayloadId, readGeneration, readRecord } from '../encoding/record-values.ts'
 import { ReferenceCounts } from '../payloads/reference-counts.ts'
@@ -70,34 +70,34 @@ export class SnapshotReader {
   }
 
   /** Returns the records of a range in slices. */
-  async *records(range: RecordRange): AsyncIterable<StoredRecord[]> {
+  async *readRecords(range: RecordRange): AsyncIterable<StoredRecord[]> {
     if (range.clientId !== undefined) yield* this.#readSession(range)
-    else if (range.topic !== undefined) yield* this.#retainedOf(range.topic)
+    else if (range.topic !== undefined) yield* this.#readRetained(range.topic)
     else yield* this.#readAll(range.kind)
   }
 
   /** Returns every queued record without its message, in slices. */
-  async *queueEntries(): AsyncIterable<QueueEntry[]> {
+  async *readQueueEntries(): AsyncIterable<QueueEntry[]> {
     const clientIds = await this.#readClientIds()
-    for await (const slice of this.#slices({ ...rangeOfKind('queued'), keysOnly: true })) {
+    for await (const slice of this.#readSlices({ ...createKindRange('queued'), keysOnly: true })) {
       yield this.#readValid(slice, ([key]) => {
-        const clientId = clientIds.get(generationOfKey(key))
-        return clientId === undefined ? undefined : { clientId, sequence: sequenceOfKey(key) }
+        const clientId = clientIds.get(readKeyGeneration(key))
+        return clientId === undefined ? undefined : { clientId, sequence: readKeySequence(key) }
       })
     }
   }
 
   /** Returns the number of queued records for each payload, in slices. */
-  async *payloadReferences(): AsyncIterable<PayloadReferences[]> {
+  async *readPayloadReferences(): AsyncIterable<PayloadReferences[]> {
     // References to payloads that belong to no shard are not counted. One reference to the highest of their IDs is
     // reported, so that no shard uses these IDs again.
     if (this.#sharedPayloadsUpTo > 0) yield [[this.#sharedPayloadsUpTo, 1]]
     // Without payloads the queues need not be read.
-    if ((await this.#database.lastKey(rangeOfKind('payload'), this.#snapshot)) === undefined) return
+    if ((await this.#database.findLastKey(createKindRange('payload'), this.#snapshot)) === undefined) return
     const counts = await this.#countReferences()
-    for await (const slice of this.#slices({ ...rangeOfKind('payload'), keysOnly: true })) {
+    for await (const slice of this.#readSlices({ ...createKindRange('payload'), keysOnly: true })) {
       yield this.#readValid(slice, ([key]): PayloadReferences | undefined => {
-        const id = payloadIdOfKey(key)
+        const id = readKeyPayloadId(key)
         return this.#ownsPayload(id) ? [id, counts.get(id)] : undefined
       })
     }
@@ -106,9 +106,9 @@ export class SnapshotReader {
   async #countReferences(): Promise<ReferenceCounts> {
     const clientIds = await this.#readClientIds()
     const counts = new ReferenceCounts()
-    for await (const slice of this.#slices(rangeOfKind('queued'))) {
+    for await (const slice of this.#readSlices(createKindRange('queued'))) {
       const ids = this.#readValid(slice, ([key, value]) =>
-        clientIds.has(generationOfKey(key)) ? readPayloadId(key, value) : undefined,
+        clientIds.has(readKeyGeneration(key)) ? readPayloadId(key, value) : undefined,
       )
       for (const id of ids) counts.add(id)
     }
@@ -121,26 +121,26 @@ export class SnapshotReader {
 
   async *#readAll(kind: RecordKind): AsyncIterable<StoredRecord[]> {
     const clientIds = isSessionKind(kind) ? await this.#readClientIds() : undefined
-    for await (const slice of this.#slices(rangeOfKind(kind))) {
+    for await (const slice of this.#readSlices(createKindRange(kind))) {
       yield this.#readValid(slice, ([key, value]) => {
         if (kind === 'retained' && !this.#ownsTopic(key)) return undefined
         // A record of an ended generation is invisible and waits for its deletion.
-        const clientId = clientIds === undefined ? '' : clientIds.get(generationOfKey(key))
+        const clientId = clientIds === undefined ? '' : clientIds.get(readKeyGeneration(key))
         return clientId === undefined ? undefined : readRecord(key, value, clientId)
       })
     }
   }
 
   /** Reads a range of one key instead of the key, so that damage is reported as for other ranges. */
-  async *#retainedOf(topic: string): AsyncIterable<StoredRecord[]> {
-    const key = retainedKey(topic)
-    for await (const slice of this.#slices({ gte: key, lt: Buffer.concat([key, Buffer.alloc(1)]), limit: 1 }))
+  async *#readRetained(topic: string): AsyncIterable<StoredRecord[]> {
+    const key = encodeRetainedKey(topic)
+    for await (const slice of this.#readSlices({ gte: key, lt: Buffer.concat([key, Buffer.alloc(1)]), limit: 1 }))
       yield this.#readValid(slice, ([found, value]) => readRecord(found, value, ''))
   }
 
   #ownsTopic(key: Buffer): boolean {
     const { own, count } = this.#partition
-    return count === 1 || ownerOf(key.toString('utf8', 1), count) === own
+    return count === 1 || computeTopicShard(key.toString('utf8', 1), count) === own
   }
 
   /** The number of a shard determines the IDs of its payloads. */
@@ -150,26 +150,26 @@ export class SnapshotReader {
   }
 
   async *#readSession(range: SessionRange): AsyncIterable<StoredRecord[]> {
-    const generation = await this.#generationOf(range.clientId)
+    const generation = await this.#findGeneration(range.clientId)
     if (generation === undefined) return
     const isQueue = range.kind === 'queued'
     const entries = {
-      gte: isQueue ? queuedKey(generation, range.fromSequence ?? 0) : sessionPrefix(range.kind, generation),
-      lt: sessionPrefix(range.kind, generation + 1),
+      gte: isQueue ? encodeQueuedKey(generation, range.fromSequence ?? 0) : encodeSessionPrefix(range.kind, generation),
+      lt: encodeSessionPrefix(range.kind, generation + 1),
       limit: isQueue ? range.limit : undefined,
       reverse: isQueue ? range.reverse : undefined,
       slices: isQueue ? range.slices : undefined,
     }
-    for await (const slice of this.#slices(entries)) {
+    for await (const slice of this.#readSlices(entries)) {
       const records = this.#readValid(slice, ([key, value]) => readRecord(key, value, range.clientId))
-      if (isQueue) noteOmitted(range, slice, records)
+      if (isQueue) reportOmitted(range, slice, records)
       if (isQueue && range.withPayloads === true) yield* this.#resolveInGroups(records, range)
       else yield records
     }
   }
 
-  async #generationOf(clientId: string): Promise<Generation | undefined> {
-    const key = generationKey(clientId)
+  async #findGeneration(clientId: string): Promise<Generation | undefined> {
+    const key = encodeGenerationKey(clientId)
     const value = await this.#database.get(key, this.#snapshot)
     return value === undefined ? undefined : this.#readValid([[key, value]], () => readGeneration(key, value))[0]
   }
@@ -181,15 +181,15 @@ export class SnapshotReader {
     while (start < records.length) {
       const found = records.slice(start, start + size)
       const group = await this.#resolvePayloads(found)
-      noteOmitted(range, found, group)
+      reportOmitted(range, found, group)
       yield group
       start += size
-      size = payloadBytesOf(group) < groupBytes ? size * 2 : Math.max(1, Math.floor(size / 2))
+      size = sumPayloadBytes(group) < groupBytes ? size * 2 : Math.max(1, Math.floor(size / 2))
     }
   }
 
   async #resolvePayloads(records: readonly StoredRecord[]): Promise<StoredRecord[]> {
-    const ids = payloadIdsOf(records)
+    const ids = collectPayloadIds(records)
     if (ids.length === 0) return [...records]
     const payloads = new Map<number, StoredMessage>()
     const unread: number[] = []
@@ -207,7 +207,7 @@ export class SnapshotReader {
 
   async #readPayloads(ids: readonly number[]): Promise<[number, StoredMessage][]> {
     if (ids.length === 0) return []
-    const keys = ids.map(payloadKey)
+    const keys = ids.map(encodePayloadKey)
     const values = await this.#database.getMany(keys, this.#snapshot)
     const present = keys.flatMap((key, index): LevelEntry[] => {
       const value = values[index]
@@ -228,19 +228,21 @@ export class SnapshotReader {
   async #collectClientIds(): Promise<ReadonlyMap<Generation, string>> {
     const { own, count } = this.#partition
     const clientIds = new Map<Generation, string>()
-    for await (const slice of this.#slices(rangeOfKind('life'))) {
+    for await (const slice of this.#readSlices(createKindRange('life'))) {
       const generations = this.#readValid(slice, ([key, value]) => {
         const clientId = key.toString('utf8', 1)
-        return shardOf(clientId, count) === own ? ([readGeneration(key, value), clientId] as const) : undefined
+        return computeOwnerShard(clientId, count) === own
+          ? ([readGeneration(key, value), clientId] as const)
+          : undefined
       })
       for (const [generation, clientId] of generations) clientIds.set(generation, clientId)
     }
     return clientIds
   }
 
-  #slices(range: Omit<Parameters<LevelDatabase['slices']>[0], 'snapshot'>): AsyncIterable<LevelEntry[]> {
+  #readSlices(range: Omit<Parameters<LevelDatabase['readSlices']>[0], 'snapshot'>): AsyncIterable<LevelEntry[]> {
     const onDamage = (error: Error): void => this.#badRecords.reportUnreadable(error)
-    return this.#database.slices({ ...range, snapshot: this.#snapshot }, onDamage)
+    return this.#database.readSlices({ ...range, snapshot: this.#snapshot }, onDamage)
   }
 
   /** Returns the results of `read`, without entries that it skips or that are damaged. */
@@ -254,11 +256,11 @@ export class SnapshotReader {
   }
 }
 
-function noteOmitted({ onOmitted }: QueueRange, found: readonly unknown[], returned: readonly unknown[]): void {
+function reportOmitted({ onOmitted }: QueueRange, found: readonly unknown[], returned: readonly unknown[]): void {
   if (returned.length < found.length) onOmitted?.(found.length - returned.length)
 }
 
-function payloadBytesOf(records: readonly StoredRecord[]): number {
+function sumPayloadBytes(records: readonly StoredRecord[]): number {
   let bytes = 0
   for (const record of records) {
     if (record.kind === 'queued' && typeof record.message !== 'number') bytes += record.message.payload.length

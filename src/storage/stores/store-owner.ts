@@ -46,7 +46,7 @@ export interface StoreConnection {
   /** Handles a request of the shard. */
   handleRequest(request: StoreRequest): void
   /** The shard's thread has ended, and its handle with it. */
-  disconnected(): void
+  handleDisconnect(): void
 }
 
 interface ConnectedClient {
@@ -102,13 +102,13 @@ export class StoreOwner {
   }
 
   /** Creates a connection for a shard; `notify` passes notices to its `StoreClient`. */
-  storeClient(notify: (notice: StoreNotice) => void): StoreConnection {
+  connectClient(notify: (notice: StoreNotice) => void): StoreConnection {
     const client: ConnectedClient = { state: 'out', notify, wantsReopen: false }
     this.#clients.add(client)
     if (this.#trouble !== undefined) notify({ kind: 'ailing', why: this.#trouble })
     return {
       handleRequest: (request) => this.#handleRequest(client, request),
-      disconnected: () => {
+      handleDisconnect: () => {
         this.#clients.delete(client)
         this.#handleLeft(client)
       },

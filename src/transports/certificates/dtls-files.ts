@@ -54,7 +54,7 @@ export function loadDtlsCredentials(
   const loading = loadTlsFiles(files, () => Buffer.alloc(ticketKeyBytes))
   if ('problem' in loading) return loading
   const { material } = loading
-  const certificate = certificateIn(material)
+  const certificate = toDtlsCertificate(material)
   if (certificate !== undefined && !isGoodKey(certificate.key))
     return {
       problem: { setting: 'keyfile', message: 'the key must be one of P-256, or of RSA with 2048 bits or more' },
@@ -73,13 +73,13 @@ export function loadDtlsCredentials(
 }
 
 /** Returns why these settings cannot be used; undefined if they can. */
-export function problemOfDtls(settings: DtlsSettings): DtlsProblem | undefined {
+export function findDtlsProblem(settings: DtlsSettings): DtlsProblem | undefined {
   const loading = loadDtlsCredentials(settings, () => undefined)
   return 'problem' in loading ? loading.problem : undefined
 }
 
 /** Returns the certificate of material that was read and validated before. */
-function certificateIn({ options: { cert, key, passphrase } }: TlsMaterial): DtlsCertificate | undefined {
+function toDtlsCertificate({ options: { cert, key, passphrase } }: TlsMaterial): DtlsCertificate | undefined {
   if (cert === undefined || !Buffer.isBuffer(key)) return undefined
   const blocks = String(cert).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
   const privateKey = createPrivateKey({ key, ...(passphrase === undefined ? {} : { passphrase }) })

@@ -24,7 +24,7 @@ import {
 
 export interface RevocationLists {
   /** Returns why a client with these certificates (DER, its own first) is rejected; undefined if it is accepted. */
-  refusalOf(certificates: readonly Uint8Array[], nowMs: number): string | undefined
+  findRefusal(certificates: readonly Uint8Array[], nowMs: number): string | undefined
 }
 
 /** The list is valid DER, but cannot be used. The message is the end of a sentence. */
@@ -60,11 +60,11 @@ export function readRevocationLists(
   pem: string,
   authorities: string,
 ): { readonly lists: RevocationLists } | { readonly problem: string } {
-  const authorityCertificates = blocksOf(authorities, 'CERTIFICATE').map((block) => new X509Certificate(block))
+  const authorityCertificates = findPemBlocks(authorities, 'CERTIFICATE').map((block) => new X509Certificate(block))
   const lists = new Map<string, List>()
-  for (const [index, block] of blocksOf(pem, 'X509 CRL').entries()) {
+  for (const [index, block] of findPemBlocks(pem, 'X509 CRL').entries()) {
     try {
-      const list = readList(derOf(block), authorityCertificates)
+      const list = readList(decodePem(block), authorityCertificates)
       // A file to which new lists are appended contains older ones as well, in any order.
       if (list.beginsAtMs >= (lists.get(list.issuer)?.beginsAtMs ?? -Infinity)) lists.set(list.issuer, list)
     } catch (error) {
@@ -73,20 +73,20 @@ export function readRevocationLists(
     }
   }
   const anchors = new Set(
-    authorityCertificates.filter(isSelfIssued).map((certificate) => namesOf(certificate.raw).subject),
+    authorityCertificates.filter(isSelfIssued).map((certificate) => parseNames(certificate.raw).subject),
   )
   const others = authorityCertificates.map(({ raw }) => raw)
-  return { lists: { refusalOf: (chain, nowMs) => refusalOf([...chain, ...others], { lists, anchors, nowMs }) } }
+  return { lists: { findRefusal: (chain, nowMs) => checkChain([...chain, ...others], { lists, anchors, nowMs }) } }
 }
 
 /** Walks from the client's certificate to a self-signed authority. */
-function refusalOf(
+function checkChain(
   certificates: readonly Uint8Array[],
   known: { readonly lists: ReadonlyMap<string, List>; readonly anchors: ReadonlySet<string>; readonly nowMs: number },
 ): string | undefined {
   const { lists, anchors, nowMs } = known
   try {
-    const all = certificates.map(namesOf)
+    const all = certificates.map(parseNames)
     let currentCertificates = all.slice(0, 1)
     for (let step = 0; step < maxChain; step += 1) {
       const issuers = new Set(currentCertificates.map(({ issuer }) => issuer))
@@ -113,14 +113,14 @@ function readList(der: Buffer, authorityCertificates: readonly X509Certificate[]
   const [, name, begin, end, ...following] = fields
   const issuer = wholeOf(name, tags.sequence).toString('hex')
   const keys = authorityCertificates
-    .filter(({ raw }) => namesOf(raw).subject === issuer)
+    .filter(({ raw }) => parseNames(raw).subject === issuer)
     .map(({ publicKey }) => publicKey)
   verifySignature(wholeOf(signed, tags.sequence), { algorithm, signature, keys })
-  const [beginsAtMs, endsAtMs] = [timeOf(begin), timeOf(end)]
+  const [beginsAtMs, endsAtMs] = [parseTime(begin), parseTime(end)]
   const entries = following[0]?.tag === tags.sequence ? partsOf(contentBytes(following[0])) : []
   const extensions = following.find(({ tag }) => tag === tags.context0)
   if (extensions !== undefined) rejectCriticalExtensions(sequenceIn(contentBytes(extensions)))
-  return { issuer, serials: new Set(entries.map(serialOf)), beginsAtMs, endsAtMs }
+  return { issuer, serials: new Set(entries.map(readSerial)), beginsAtMs, endsAtMs }
 }
 
 /** `keys`: of the authorities with the name in the list. */
@@ -145,7 +145,7 @@ function verifySignature(
   if (!isSigned) throw new UnusableList('it is not signed by its authority')
 }
 
-function serialOf(entry: Part): string {
+function readSerial(entry: Part): string {
   const [serial, , extensions] = partsOf(contentOf(entry, tags.sequence))
   if (extensions !== undefined) rejectCriticalExtensions(contentOf(extensions, tags.sequence))
   return contentOf(serial, tags.integer).toString('hex')
@@ -159,7 +159,7 @@ function rejectCriticalExtensions(extensions: Buffer): void {
   }
 }
 
-function namesOf(certificate: Uint8Array): {
+function parseNames(certificate: Uint8Array): {
   readonly serial: string
   readonly issuer: string
   readonly subject: string
@@ -176,12 +176,12 @@ function namesOf(certificate: Uint8Array): {
 }
 
 function isSelfIssued({ raw }: X509Certificate): boolean {
-  const { issuer, subject } = namesOf(raw)
+  const { issuer, subject } = parseNames(raw)
   return issuer === subject
 }
 
 /** RFC 5280 4.1.2.5: without fractions, in UTC. */
-function timeOf(part: Part | undefined): number {
+function parseTime(part: Part | undefined): number {
   const text = part === undefined ? '' : contentBytes(part).toString('latin1')
   const full = part?.tag === tags.utcTime ? `${text < '5' ? '20' : '19'}${text}` : text
   const found =
@@ -191,10 +191,10 @@ function timeOf(part: Part | undefined): number {
   return Date.UTC(year, month - 1, ...others)
 }
 
-function blocksOf(pem: string, label: string): string[] {
+function findPemBlocks(pem: string, label: string): string[] {
   return pem.match(new RegExp(`-----BEGIN ${label}-----[^-]+-----END ${label}-----`, 'g')) ?? []
 }
 
-function derOf(block: string): Buffer {
+function decodePem(block: string): Buffer {
   return Buffer.from(block.replace(/-----[^-]+-----/g, ''), 'base64')
 }

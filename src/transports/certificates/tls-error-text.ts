@@ -42,18 +42,18 @@ const certificateTexts: Readonly<Record<string, string>> = {
 }
 
 /** Returns why a handshake failed. The client controls no part of the text. */
-export function handshakeErrorText(error: Error): string {
+export function describeHandshakeError(error: Error): string {
   const { code = '' } = error as NodeJS.ErrnoException
-  return handshakeTexts[code] ?? `TLS handshake failed: ${openSslReason(error)}`
+  return handshakeTexts[code] ?? `TLS handshake failed: ${readOpenSslReason(error)}`
 }
 
 /** Returns why a client's certificate is invalid. */
-export function certificateErrorText(reason: string): string {
+export function describeCertificateError(reason: string): string {
   return certificateTexts[reason] ?? reason.toLowerCase().replaceAll('_', ' ')
 }
 
 /** Returns the reason without OpenSSL's numbers and source lines. */
-export function openSslReason(error: Error): string {
+export function readOpenSslReason(error: Error): string {
   const { reason } = error as Error & { readonly reason?: unknown }
   if (typeof reason === 'string' && reason !== '') return reason
   const [, found] = /error:[\dA-Fa-f]+:[^:]*:[^:]*:([^:]+)/.exec(error.message) ?? []

@@ -5,7 +5,7 @@ import { constants, createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type SecureContextOptions } from 'node:tls'
-import { openSslReason } from './tls-error-text.ts'
+import { readOpenSslReason } from './tls-error-text.ts'
 import { parsePskFile, type PreSharedKeys } from './psk-file.ts'
 import type { CertificateFilesConfig, NamedCertificateFilesConfig, TlsConfig } from '../../config/index.ts'
 import { fileErrorText } from '../../telemetry/index.ts'
@@ -63,7 +63,7 @@ export function loadTlsFiles(
   read: FileReading = (file) => readFileSync(file),
 ): TlsLoading {
   try {
-    return { material: load(settings, ticketKeysFor, read) }
+    return { material: loadMaterial(settings, ticketKeysFor, read) }
   } catch (error) {
     if (!(error instanceof FileProblem)) throw error
     const { setting, certificateName, message } = error
@@ -72,13 +72,13 @@ export function loadTlsFiles(
 }
 
 /** Returns why these files cannot be used; undefined if they can. `read` provides files that are not on disk yet. */
-export function problemOfTlsFiles(settings: TlsConfig, read?: FileReading): TlsProblem | undefined {
+export function findTlsFilesProblem(settings: TlsConfig, read?: FileReading): TlsProblem | undefined {
   const loading = loadTlsFiles(settings, () => Buffer.alloc(ticketKeyBytes), read)
   return 'problem' in loading ? loading.problem : undefined
 }
 
 /** Returns a problem for each file that cannot be read, so that several missing files are reported together. */
-export function unreadableTlsFiles({
+export function findUnreadableTlsFiles({
   certificate,
   byServerName,
   caFile,
@@ -86,7 +86,7 @@ export function unreadableTlsFiles({
   pskFile,
 }: TlsConfig): readonly TlsProblem[] {
   const problems: TlsProblem[] = []
-  const note = (setting: TlsFileSetting, file: string | undefined, certificateName: string | undefined): void => {
+  const checkFile = (setting: TlsFileSetting, file: string | undefined, certificateName: string | undefined): void => {
     if (file === undefined) return
     try {
       readFileSync(file)
@@ -96,18 +96,18 @@ export function unreadableTlsFiles({
   }
   for (const files of [...(certificate === undefined ? [] : [certificate]), ...byServerName]) {
     const name = 'name' in files ? String(files.name) : undefined
-    note('certfile', files.certFile, name)
-    note('keyfile', files.keyFile, name)
+    checkFile('certfile', files.certFile, name)
+    checkFile('keyfile', files.keyFile, name)
   }
-  note('cacertfile', caFile, undefined)
-  note('crlfile', crlFile, undefined)
-  note('psk_file', pskFile, undefined)
+  checkFile('cacertfile', caFile, undefined)
+  checkFile('crlfile', crlFile, undefined)
+  checkFile('psk_file', pskFile, undefined)
   return problems
 }
 
 /** Returns a value that differs whenever a file may have changed. */
-export async function fileStampOf(settings: TlsConfig): Promise<string> {
-  const stamps = filesOf(settings).map(async (file) => {
+export async function computeFileStamp(settings: TlsConfig): Promise<string> {
+  const stamps = listFiles(settings).map(async (file) => {
     try {
       const { mtimeMs, ctimeMs, size, ino } = await stat(file)
       return `${mtimeMs} ${ctimeMs} ${size} ${ino}`
@@ -118,14 +118,18 @@ export async function fileStampOf(settings: TlsConfig): Promise<string> {
   return (await Promise.all(stamps)).join(', ')
 }
 
-function filesOf({ certificate, byServerName, caFile, crlFile, pskFile }: TlsConfig): string[] {
+function listFiles({ certificate, byServerName, caFile, crlFile, pskFile }: TlsConfig): string[] {
   const pairs = [...(certificate === undefined ? [] : [certificate]), ...byServerName]
   const files = [...pairs.flatMap(({ certFile, keyFile }) => [certFile, keyFile]), caFile, crlFile, pskFile]
   return files.filter((file) => file !== undefined)
 }
 
-function load(settings: TlsConfig, ticketKeysFor: (trust: string) => Buffer, readFile: FileReading): TlsMaterial {
-  const readOne = (setting: TlsFileSetting, file: string): Buffer => readFor(setting, file, readFile)
+function loadMaterial(
+  settings: TlsConfig,
+  ticketKeysFor: (trust: string) => Buffer,
+  readFile: FileReading,
+): TlsMaterial {
+  const readOne = (setting: TlsFileSetting, file: string): Buffer => readSettingFile(setting, file, readFile)
   const ca = settings.caFile === undefined ? undefined : readOne('cacertfile', settings.caFile)
   const crl = settings.crlFile === undefined ? undefined : readOne('crlfile', settings.crlFile)
   const psk =
@@ -134,23 +138,23 @@ function load(settings: TlsConfig, ticketKeysFor: (trust: string) => Buffer, rea
   const trust = createHash('sha256')
     .update(JSON.stringify([settings.verifyPeer, settings.failIfNoPeerCertificate, ca?.toString(), crl?.toString()]))
     .digest('hex')
-  const common = { ...commonOptions(settings), ticketKeys: ticketKeysFor(trust) }
-  const shared = verificationOptions(common, settings, ca, crl)
-  const options = settings.certificate === undefined ? shared : withCertificate(shared, settings.certificate, readOne)
+  const common = { ...createCommonOptions(settings), ticketKeys: ticketKeysFor(trust) }
+  const shared = createVerificationOptions(common, settings, ca, crl)
+  const options = settings.certificate === undefined ? shared : addCertificate(shared, settings.certificate, readOne)
   const byServerName = new Map<string, SecureContext>()
   for (const files of settings.byServerName)
-    byServerName.set(files.serverName.toLowerCase(), namedContext(shared, files, readOne))
+    byServerName.set(files.serverName.toLowerCase(), createNamedContext(shared, files, readOne))
   return { options, byServerName, keys: psk?.keys ?? noKeys, warning: psk?.warning }
 }
 
 const noKeys: PreSharedKeys = new Map()
 
-function commonOptions(settings: TlsConfig): SecureContextOptions {
+function createCommonOptions(settings: TlsConfig): SecureContextOptions {
   const { minVersion, maxVersion, acceptsPsk, certificate } = settings
   // A ticket does not contain the identity of the key, so clients with keys make a full handshake each time, which is
   // cheap.
   const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | (acceptsPsk ? constants.SSL_OP_NO_TICKET : 0)
-  const ciphers = settings.ciphers ?? (acceptsPsk ? ciphersWithKeys(certificate !== undefined) : undefined)
+  const ciphers = settings.ciphers ?? (acceptsPsk ? formatCiphersWithKeys(certificate !== undefined) : undefined)
   return {
     minVersion,
     maxVersion,
@@ -160,33 +164,33 @@ function commonOptions(settings: TlsConfig): SecureContextOptions {
   }
 }
 
-function ciphersWithKeys(hasCertificate: boolean): string {
+function formatCiphersWithKeys(hasCertificate: boolean): string {
   if (!hasCertificate) return `${pskSuites}:${pskCiphers}`
   const ordinary = DEFAULT_CIPHERS.split(':').filter((cipher) => !cipher.startsWith('TLS_') && cipher !== '!PSK')
   return [pskSuites, pskCiphers, ...ordinary].join(':')
 }
 
 /** Validates authorities and revocation lists separately: Node ignores much that is not a certificate. */
-function verificationOptions(
+function createVerificationOptions(
   common: SecureContextOptions,
   settings: TlsConfig,
   ca: Buffer | undefined,
   crl: Buffer | undefined,
 ): SecureContextOptions {
-  tryContext('ciphers', 'this OpenSSL supports none of the ciphers', common)
+  expectContext('ciphers', 'this OpenSSL supports none of the ciphers', common)
   if (ca !== undefined) expectPem('cacertfile', settings.caFile, ca, 'CERTIFICATE')
   const withAuthorities = ca === undefined ? common : { ...common, ca }
-  tryContext('cacertfile', `${settings.caFile} contains no readable certificates of authorities`, withAuthorities)
+  expectContext('cacertfile', `${settings.caFile} contains no readable certificates of authorities`, withAuthorities)
   if (crl === undefined) return withAuthorities
   expectPem('crlfile', settings.crlFile, crl, 'X509 CRL')
   const withRevocations = { ...withAuthorities, crl }
-  tryContext('crlfile', `${settings.crlFile} contains no readable list of revoked certificates`, withRevocations)
+  expectContext('crlfile', `${settings.crlFile} contains no readable list of revoked certificates`, withRevocations)
   return withRevocations
 }
 
 type ReadFile = (setting: TlsFileSetting, file: string) => Buffer
 
-function withCertificate(
+function addCertificate(
   shared: SecureContextOptions,
   files: CertificateFilesConfig,
   readOne: ReadFile,
@@ -195,36 +199,36 @@ function withCertificate(
   const cert = readOne('certfile', certFile)
   const key = readOne('keyfile', keyFile)
   expectPem('certfile', certFile, cert, 'CERTIFICATE')
-  tryContext('certfile', `${certFile} contains no readable certificate`, { ...shared, cert })
+  expectContext('certfile', `${certFile} contains no readable certificate`, { ...shared, cert })
   const withKey = { ...shared, key, ...(keyPassword === undefined ? {} : { passphrase: keyPassword }) }
-  tryContext('keyfile', `${keyFile} contains no readable private key, or key_password is not its password`, withKey)
+  expectContext('keyfile', `${keyFile} contains no readable private key, or key_password is not its password`, withKey)
   const whole = { ...withKey, cert }
-  tryContext('keyfile', `${keyFile} is not the key of the certificate in ${certFile}`, whole)
+  expectContext('keyfile', `${keyFile} is not the key of the certificate in ${certFile}`, whole)
   return whole
 }
 
-function namedContext(
+function createNamedContext(
   shared: SecureContextOptions,
   files: NamedCertificateFilesConfig,
   readOne: ReadFile,
 ): SecureContext {
   try {
-    return createSecureContext(withCertificate(shared, files, readOne))
+    return createSecureContext(addCertificate(shared, files, readOne))
   } catch (error) {
     if (error instanceof FileProblem) error.certificateName = files.name
     throw error
   }
 }
 
-function tryContext(setting: TlsFileSetting, what: string, options: SecureContextOptions): void {
+function expectContext(setting: TlsFileSetting, what: string, options: SecureContextOptions): void {
   try {
     createSecureContext(options)
   } catch (error) {
-    throw new FileProblem(setting, `${what} (${openSslReason(error as Error)})`)
+    throw new FileProblem(setting, `${what} (${readOpenSslReason(error as Error)})`)
   }
 }
 
-function readFor(setting: TlsFileSetting, file: string, readFile: FileReading): Buffer {
+function readSettingFile(setting: TlsFileSetting, file: string, readFile: FileReading): Buffer {
   try {
     return readFile(file)
   } catch (error) {

@@ -60,16 +60,16 @@ function isInLists(host: string): boolean {
 }
 
 /** Like `dns.lookup`, without forbidden addresses. */
-export const safeLookup: LookupFunction = (hostname, options, callback) => {
+export const lookUpAllowedAddresses: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, found) => {
     if (error !== null) return callback(error, '', 0)
     const allowed = found.filter(({ address }) => !isForbiddenAddress(address))
-    if (allowed.length === 0) return callback(forbiddenAddressError(hostname), '', 0)
+    if (allowed.length === 0) return callback(createForbiddenAddressError(hostname), '', 0)
     if (options.all === true) return callback(null, allowed)
     return callback(null, allowed[0].address, allowed[0].family)
   })
 }
 
-function forbiddenAddressError(hostname: string): NodeJS.ErrnoException {
+function createForbiddenAddressError(hostname: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`${hostname} has only denied addresses`), { code: 'EADDRNOTAVAIL' })
 }

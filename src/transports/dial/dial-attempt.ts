@@ -103,6 +103,6 @@ function sanitizeRemoteText(message: string): string {
 }
 
 /** Returns the usual form: `[::1]:1883`. */
-export function whereOf({ host, port }: Pick<DialTarget, 'host' | 'port'>): string {
+export function formatHostPort({ host, port }: Pick<DialTarget, 'host' | 'port'>): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
 }

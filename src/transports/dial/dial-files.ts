@@ -4,7 +4,7 @@ import { fileErrorText } from '../../telemetry/index.ts'
 import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
-import { openSslReason } from '../certificates/tls-error-text.ts'
+import { readOpenSslReason } from '../certificates/tls-error-text.ts'
 
 export interface DialTlsSettings {
   /** The remote certificate must match the name and be signed by a trusted authority. */
@@ -50,7 +50,7 @@ export function readDialFiles(
 }
 
 /** Returns why these files cannot be used, as a text that starts with a setting; undefined if they can. */
-export function problemOfDialFiles(settings: DialTlsSettings, read?: (file: string) => Buffer): string | undefined {
+export function findDialFilesProblem(settings: DialTlsSettings, read?: (file: string) => Buffer): string | undefined {
   const files = readDialFiles(settings, read)
   return 'problem' in files ? files.problem : undefined
 }
@@ -92,6 +92,6 @@ function checkFiles(options: SecureContextOptions, otherwise: string): void {
   try {
     createSecureContext(options)
   } catch (error) {
-    throw new UnusableFile(`${otherwise} (${openSslReason(error as Error)})`)
+    throw new UnusableFile(`${otherwise} (${readOpenSslReason(error as Error)})`)
   }
 }

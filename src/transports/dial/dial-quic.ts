@@ -3,15 +3,15 @@
 
 import { isIP } from 'node:net'
 import { getCACertificates } from 'node:tls'
-import { safeLookup } from './address-guard.ts'
+import { lookUpAllowedAddresses } from './address-guard.ts'
 import type { ClientAddress } from '../streams/byte-stream.ts'
-import { type DialAttempt, type DialTarget, whereOf } from './dial-attempt.ts'
+import { type DialAttempt, type DialTarget, formatHostPort } from './dial-attempt.ts'
 import { type DialTlsSettings, readDialFiles } from './dial-files.ts'
 import { DialedQuicConnection } from '../quic/dialed-quic-connection.ts'
 import {
   loadQuicLibrary,
   mqttOverQuic,
-  problemOfQuic,
+  findQuicProblem,
   type QuicClientSession,
   quicRuntime,
 } from '../quic/quic-library.ts'
@@ -46,17 +46,17 @@ const noApplicationProtocol = 120
 /** Opens a connection and its first stream. */
 export function dialQuic(target: DialTarget, settings: QuicDialSettings, attempt: DialAttempt): void {
   openSession(target, settings, attempt).catch((error: Error) => {
-    attempt.fail({ reason: 'unreachable', message: `${whereOf(target)}: QUIC: ${error.message}` })
+    attempt.fail({ reason: 'unreachable', message: `${formatHostPort(target)}: QUIC: ${error.message}` })
   })
 }
 
 async function openSession(target: DialTarget, settings: QuicDialSettings, attempt: DialAttempt): Promise<void> {
-  const problem = await problemOfQuic()
+  const problem = await findQuicProblem()
   if (problem !== undefined) return attempt.fail({ reason: 'no-quic', message: problem })
   const files = readDialFiles(settings.tls)
   if ('problem' in files) return attempt.fail({ reason: 'files', message: files.problem })
   const library = await loadQuicLibrary()
-  const address = await addressOf(target.host)
+  const address = await resolveAddress(target.host)
   if (attempt.isSettled) return
   const { ca = getCACertificates('default').join('\n'), identity } = files
   const session = library.connectQuic(
@@ -77,15 +77,18 @@ async function openSession(target: DialTarget, settings: QuicDialSettings, attem
   session.on('close', ({ errorCode }) => {
     const alert = errorCode - firstAlertCode
     if (alert < 0 || alert > lastAlert) return
-    attempt.fail({ reason: 'tls', message: `${whereOf(target)}: the handshake failed: ${alertText(alert, target)}` })
+    attempt.fail({
+      reason: 'tls',
+      message: `${formatHostPort(target)}: the handshake failed: ${describeAlert(alert, target)}`,
+    })
   })
   attempt.onFailure(() => void session.close())
   await session.ready()
   if (attempt.isSettled) return
-  attempt.succeed(streamOver(session, { address, port: target.port }, settings))
+  attempt.succeed(createStream(session, { address, port: target.port }, settings))
 }
 
-function streamOver(
+function createStream(
   session: QuicClientSession,
   address: ClientAddress,
   settings: QuicDialSettings,
@@ -97,15 +100,15 @@ function streamOver(
     maxPacketBytes: settings.maxMessageBytes,
   })
   const pingTimer = keepAliveMs === 0 ? undefined : setInterval(() => session.ping(), keepAliveMs).unref()
-  session.on('error', (error) => connection.noteError(error))
+  session.on('error', (error) => connection.recordError(error))
   session.on('close', () => {
     clearInterval(pingTimer)
-    connection.noteClosed()
+    connection.handleClosed()
   })
   return connection
 }
 
-function alertText(alert: number, { host }: DialTarget): string {
+function describeAlert(alert: number, { host }: DialTarget): string {
   if (alert === unknownAuthority) return 'its certificate is not signed by a trusted authority'
   if (alert === noApplicationProtocol) return 'it does not support MQTT over QUIC (ALPN mqtt)'
   if (alert !== badCertificate) return `TLS alert ${alert}`
@@ -115,10 +118,10 @@ function alertText(alert: number, { host }: DialTarget): string {
     : 'over QUIC, certificates are verified for names only, not for addresses: use a host name'
 }
 
-function addressOf(host: string): Promise<string> {
+function resolveAddress(host: string): Promise<string> {
   if (isIP(host) !== 0) return Promise.resolve(host)
   return new Promise((resolve, reject) => {
-    safeLookup(host, {}, (error, address) => {
+    lookUpAllowedAddresses(host, {}, (error, address) => {
       if (error === null && typeof address === 'string') resolve(address)
       else reject(error ?? new Error(`${host} cannot be looked up`))
     })

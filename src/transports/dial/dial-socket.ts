@@ -4,9 +4,9 @@ import { connect as connectTcp, isIP, isIPv6, type Socket, type TcpNetConnectOpt
 import { networkInterfaces } from 'node:os'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 import { connectionErrorText, innermostError } from '../../telemetry/index.ts'
-import { safeLookup } from './address-guard.ts'
+import { lookUpAllowedAddresses } from './address-guard.ts'
 import type { ClientAddress } from '../streams/byte-stream.ts'
-import { type DialAttempt, type DialProblem, type DialTarget, whereOf } from './dial-attempt.ts'
+import { type DialAttempt, type DialProblem, type DialTarget, formatHostPort } from './dial-attempt.ts'
 import { type DialTlsSettings, readDialFiles } from './dial-files.ts'
 
 export interface DialSocketSettings {
@@ -28,26 +28,26 @@ export function openSocket(
   attempt: DialAttempt,
   onOpen: (socket: Socket, address: ClientAddress) => void,
 ): void {
-  const route = routeTo(target, settings)
+  const route = toConnectOptions(target, settings)
   if ('reason' in route) return attempt.fail(route)
   const isSecure = target.scheme === 'tls' || target.scheme === 'wss'
-  const trust = isSecure ? trustFor(target, settings.tls) : undefined
+  const trust = isSecure ? readTlsOptions(target, settings.tls) : undefined
   if (trust !== undefined && 'reason' in trust) return attempt.fail(trust)
   const socket = trust === undefined ? connectTcp(route) : connectTls({ ...route, ...trust })
-  const fail = (error: Error): void => attempt.fail(problemOf(error, target, isSecure))
+  const fail = (error: Error): void => attempt.fail(toDialProblem(error, target, isSecure))
   attempt.onFailure(() => socket.destroy())
   socket.on('error', fail)
   // A handshake that the remote side aborts may end without an error.
-  const noteEnd = (): void => fail(new Error('the connection was closed'))
-  socket.once('close', noteEnd)
+  const handleEnd = (): void => fail(new Error('the connection was closed'))
+  socket.once('close', handleEnd)
   socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-    socket.off('close', noteEnd)
+    socket.off('close', handleEnd)
     // The error listener remains: until the next owner adds one, an error without a listener would end the thread.
     onOpen(socket, { address: socket.remoteAddress ?? target.host, port: target.port })
   })
 }
 
-function routeTo(
+function toConnectOptions(
   { host, port }: DialTarget,
   { noDelay, keepAliveAfterMs, networkInterface }: DialSocketSettings,
 ): TcpNetConnectOpts | DialProblem {
@@ -55,7 +55,7 @@ function routeTo(
     host,
     port,
     noDelay,
-    lookup: safeLookup,
+    lookup: lookUpAllowedAddresses,
     autoSelectFamilyAttemptTimeout: nextAddressAfterMs,
     ...(keepAliveAfterMs === undefined ? {} : { keepAlive: true, keepAliveInitialDelay: keepAliveAfterMs }),
   }
@@ -66,7 +66,7 @@ function routeTo(
   return { reason: 'address', message: `the network interface ${networkInterface} has no ${wanted} address` }
 }
 
-function trustFor({ host }: DialTarget, settings: DialTlsSettings): ConnectionOptions | DialProblem {
+function readTlsOptions({ host }: DialTarget, settings: DialTlsSettings): ConnectionOptions | DialProblem {
   const files = readDialFiles(settings)
   if ('problem' in files) return { reason: 'files', message: files.problem }
   const { ca, identity } = files
@@ -83,11 +83,11 @@ function trustFor({ host }: DialTarget, settings: DialTlsSettings): ConnectionOp
 const addressErrorCodes = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EADDRNOTAVAIL'])
 const networkErrorCodes = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'ETIMEDOUT', 'EACCES', 'EPERM'])
 
-function problemOf(error: NodeJS.ErrnoException, target: DialTarget, isSecure: boolean): DialProblem {
+function toDialProblem(error: NodeJS.ErrnoException, target: DialTarget, isSecure: boolean): DialProblem {
   const { code = '' } = innermostError(error)
   const text = `${isSecure && isOfTls(code) ? 'the TLS handshake failed: ' : ''}${connectionErrorText(error, trust)}`
   const reason = addressErrorCodes.has(code) ? 'address' : isSecure && isOfTls(code) ? 'tls' : 'unreachable'
-  return { reason, message: `${whereOf(target)}: ${text}` }
+  return { reason, message: `${formatHostPort(target)}: ${text}` }
 }
 
 const trust = 'cacertfile'

@@ -2,9 +2,9 @@
 
 import type { Socket } from 'node:net'
 import type { ClientAddress } from '../streams/byte-stream.ts'
-import { type DialAttempt, type DialTarget, whereOf } from './dial-attempt.ts'
+import { type DialAttempt, type DialTarget, formatHostPort } from './dial-attempt.ts'
 import { WebSocket } from '../websocket/websocket-library.ts'
-import { streamOverWebSocket } from '../websocket/websocket-stream.ts'
+import { createWebSocketStream } from '../websocket/websocket-stream.ts'
 
 export interface WebSocketDial {
   readonly socket: Socket
@@ -29,7 +29,7 @@ const settings = {
 
 /** Requests the upgrade. Redirects are not followed: only the configured address is trusted. */
 export function dialWebSocket({ socket, address, target, maxMessageBytes }: WebSocketDial, attempt: DialAttempt): void {
-  const where = whereOf(target)
+  const where = formatHostPort(target)
   const refuse = (why: string): void => attempt.fail({ reason: 'upgrade', message: `${where}: ${why}` })
   const webSocket = new WebSocket(`ws://${where}${target.path}`, [subprotocol], {
     ...settings,
@@ -47,6 +47,6 @@ export function dialWebSocket({ socket, address, target, maxMessageBytes }: WebS
     refuse(`it responds with status ${response.statusCode} and has no WebSocket endpoint at ${target.path}`)
   })
   webSocket.once('open', () => {
-    attempt.succeed(streamOverWebSocket(webSocket, { ...address, credentials: undefined }))
+    attempt.succeed(createWebSocketStream(webSocket, { ...address, credentials: undefined }))
   })
 }

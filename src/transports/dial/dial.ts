@@ -6,7 +6,7 @@
 // Files are read for each attempt, so that the next connection uses a replaced certificate.
 
 import { isForbiddenAddress } from './address-guard.ts'
-import { DialAttempt, type Dial, type DialHandlers, type DialTarget, whereOf } from './dial-attempt.ts'
+import { DialAttempt, type Dial, type DialHandlers, type DialTarget, formatHostPort } from './dial-attempt.ts'
 import { dialQuic, type DialQuicSettings } from './dial-quic.ts'
 import { openSocket, type DialSocketSettings } from './dial-socket.ts'
 import { dialWebSocket } from './dial-websocket.ts'
@@ -23,7 +23,7 @@ export interface DialSettings extends DialSocketSettings {
 /** Opens a connection. */
 export function dial(target: DialTarget, settings: DialSettings, handlers: DialHandlers): Dial {
   const attempt = new DialAttempt(handlers)
-  attempt.limitTo(settings.connectTimeoutMs, whereOf(target))
+  attempt.limitTo(settings.connectTimeoutMs, formatHostPort(target))
   if (isForbiddenAddress(target.host)) {
     attempt.fail({ reason: 'address', message: `${target.host} is a denied address` })
   } else {
@@ -38,7 +38,7 @@ function startDial(target: DialTarget, settings: DialSettings, attempt: DialAtte
     if (target.scheme === 'ws' || target.scheme === 'wss') {
       dialWebSocket({ socket, address, target, maxMessageBytes: settings.maxMessageBytes }, attempt)
     } else {
-      attempt.succeed(SocketStream.over(socket, address, undefined))
+      attempt.succeed(SocketStream.create(socket, address, undefined))
     }
   })
 }

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { DtlsServer, type DtlsSession } from '../../../lib/dtls/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { type DtlsProblem, type DtlsSettings, loadDtlsCredentials } from '../certificates/dtls-files.ts'
-import { fileStampOf } from '../certificates/tls-files.ts'
+import { computeFileStamp } from '../certificates/tls-files.ts'
 import { isLoopback } from '../limits/loopback.ts'
 import type { PeerAddress, SecurePeer } from '../udp/peer-address.ts'
 import { openUdp, type UdpOptions, type UdpSocket } from '../udp/udp-socket.ts'
@@ -17,7 +17,7 @@ const ticketBytes = 8
 
 /** A timer for deadlines: see `DeadlineTimer` of a shard. */
 export interface DtlsTimer {
-  setFor(timeMs: number, nowMs: () => number): void
+  schedule(timeMs: number, nowMs: () => number): void
   /** Called before the deadlines are checked. */
   begin(): void
   stop(): void
@@ -66,7 +66,7 @@ export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> 
     nowMs,
     random: randomBytes,
     send: (bytes, { address, port }) => socket?.send(bytes, address, port),
-    wakeAt: (timeMs) => timer.setFor(timeMs, nowMs),
+    wakeAt: (timeMs) => timer.schedule(timeMs, nowMs),
     isUnlimited: isLoopback,
     onOpen: (session) => {
       const secure = securePeerOf(session)
@@ -123,7 +123,7 @@ function watchFiles(
 ): { readonly check: () => Promise<void>; readonly stop: () => void } {
   let stamp: string | undefined
   const check = async (): Promise<void> => {
-    const now = await fileStampOf(settings.files)
+    const now = await computeFileStamp(settings.files)
     const isFirst = stamp === undefined
     if (stamp === now) return
     stamp = now

@@ -16,7 +16,7 @@ export class AddressRules {
   constructor(rules: readonly AccessRule[]) {
     this.#rules = rules.map(({ isAllowed, range }) => ({
       isAllowed,
-      addresses: range === undefined ? undefined : listOf(range),
+      addresses: range === undefined ? undefined : createBlockList(range),
     }))
   }
 
@@ -33,7 +33,7 @@ export class AddressRules {
   }
 }
 
-function listOf(range: string): BlockList {
+function createBlockList(range: string): BlockList {
   const [address = '', prefix] = range.split('/')
   const list = new BlockList()
   const family = isIPv6(address) ? 'ipv6' : 'ipv4'

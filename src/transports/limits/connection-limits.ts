@@ -21,7 +21,7 @@ export function createSharedSlots(threads: number): SharedArrayBuffer {
 }
 
 /** Returns the sum over all threads. */
-export function usedSlots(cells: SharedArrayBuffer): number {
+export function countUsedSlots(cells: SharedArrayBuffer): number {
   return Atomics.load(new Int32Array(cells), 0)
 }
 

@@ -18,20 +18,20 @@ export class ConnectionRate {
 
   /** undefined: no client waits. */
   constructor(perSecond: number | undefined) {
-    this.#intervalMs = intervalMsOf(perSecond)
+    this.#intervalMs = toIntervalMs(perSecond)
     this.#nextFreeAtMs = 0
   }
 
   /** Changes the rate. Earlier connections do not delay new ones; waiting clients keep their time. */
   change(perSecond: number | undefined): void {
-    const intervalMs = intervalMsOf(perSecond)
+    const intervalMs = toIntervalMs(perSecond)
     if (intervalMs === this.#intervalMs) return
     this.#intervalMs = intervalMs
     this.#nextFreeAtMs = 0
   }
 
   /** Returns the wait of a new client in milliseconds; undefined: longer than the maximum. */
-  waitMsAt(nowMs: number): number | undefined {
+  reserveWaitMs(nowMs: number): number | undefined {
     const atMs = Math.max(nowMs, this.#nextFreeAtMs)
     const waitMs = Math.max(0, atMs + this.#intervalMs - nowMs - Math.max(burstMs, this.#intervalMs))
     if (waitMs > maxWaitMs) return undefined
@@ -40,6 +40,6 @@ export class ConnectionRate {
   }
 }
 
-function intervalMsOf(perSecond: number | undefined): number {
+function toIntervalMs(perSecond: number | undefined): number {
   return perSecond === undefined ? 0 : 1_000 / perSecond
 }

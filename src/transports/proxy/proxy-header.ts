@@ -7,7 +7,7 @@
 
 import { isIPv4, isIPv6 } from 'node:net'
 import type { ClientAddress } from '../streams/byte-stream.ts'
-import { proxiedAddress } from './proxied-address.ts'
+import { parseProxiedAddress } from './proxied-address.ts'
 
 export type ProxyHeader =
   | { readonly state: 'incomplete' }
@@ -29,37 +29,39 @@ const incomplete = { state: 'incomplete' } as const
 
 /** Parses the header at the start of `bytes`. */
 export function parseProxyHeader(bytes: Buffer): ProxyHeader {
-  if (beginsWith(bytes, signature)) return bytes.length < head2Bytes ? incomplete : parseHeader2(bytes)
-  if (beginsWith(bytes, signature1)) return parseHeader1(bytes)
-  return malformed('it does not begin with a PROXY header')
+  if (matchesBeginning(bytes, signature)) return bytes.length < head2Bytes ? incomplete : parseHeader2(bytes)
+  if (matchesBeginning(bytes, signature1)) return parseHeader1(bytes)
+  return createMalformedHeader('it does not begin with a PROXY header')
 }
 
 /** True also if there are fewer bytes than `beginning`, and all of them match. */
-function beginsWith(bytes: Buffer, beginning: Buffer): boolean {
+function matchesBeginning(bytes: Buffer, beginning: Buffer): boolean {
   const common = Math.min(bytes.length, beginning.length)
   return bytes.subarray(0, common).equals(beginning.subarray(0, common))
 }
 
 function parseHeader1(bytes: Buffer): ProxyHeader {
   const end = bytes.subarray(0, maxHeader1Bytes).indexOf('\r\n')
-  if (end === -1) return bytes.length < maxHeader1Bytes ? incomplete : malformed('its PROXY line has no end')
+  if (end === -1)
+    return bytes.length < maxHeader1Bytes ? incomplete : createMalformedHeader('its PROXY line has no end')
   const complete = end + 2
   const line = bytes.toString('latin1', 0, end)
   const [, family, source, destination, sourcePort, destinationPort, ...more] = line.split(' ')
   if (family === 'UNKNOWN') return { state: 'complete', client: undefined, bytes: complete }
-  if (family !== 'TCP4' && family !== 'TCP6') return malformed('its PROXY line names no family that there is')
+  if (family !== 'TCP4' && family !== 'TCP6')
+    return createMalformedHeader('its PROXY line names no family that there is')
   const isAddress = family === 'TCP4' ? isIPv4 : isIPv6
   const areAddresses = isAddress(source ?? '') && isAddress(destination ?? '')
-  const address = areAddresses ? proxiedAddress(source ?? '') : undefined
-  const port = portOf(sourcePort)
-  if (address === undefined || port === undefined || portOf(destinationPort) === undefined || more.length > 0) {
-    return malformed('its PROXY line is not two addresses and two ports')
+  const address = areAddresses ? parseProxiedAddress(source ?? '') : undefined
+  const port = parsePort(sourcePort)
+  if (address === undefined || port === undefined || parsePort(destinationPort) === undefined || more.length > 0) {
+    return createMalformedHeader('its PROXY line is not two addresses and two ports')
   }
   return { state: 'complete', client: { address, port }, bytes: complete }
 }
 
 /** Section 2.1: decimal, without leading zeros. */
-function portOf(text = ''): number | undefined {
+function parsePort(text = ''): number | undefined {
   return /^(?:0|[1-9][0-9]{0,4})$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined
 }
 
@@ -71,12 +73,12 @@ const families = {
 function parseHeader2(bytes: Buffer): ProxyHeader {
   const versionAndCommand = bytes.readUInt8(12)
   const length = bytes.readUInt16BE(14)
-  if (versionAndCommand >> 4 !== 2) return malformed('its PROXY header is of no version that there is')
-  if (length > maxHeader2Bytes) return malformed(`its PROXY header is longer than ${maxHeader2Bytes} bytes`)
+  if (versionAndCommand >> 4 !== 2) return createMalformedHeader('its PROXY header is of no version that there is')
+  if (length > maxHeader2Bytes) return createMalformedHeader(`its PROXY header is longer than ${maxHeader2Bytes} bytes`)
   const end = head2Bytes + length
   if (bytes.length < end) return incomplete
   const command = versionAndCommand & 0x0f
-  if (command > 1) return malformed('its PROXY header has no command that there is')
+  if (command > 1) return createMalformedHeader('its PROXY header has no command that there is')
   const body = bytes.subarray(head2Bytes, end)
   // LOCAL: a health check of the proxy. Other fields have no meaning.
   if (command === 0) return { state: 'complete', client: undefined, bytes: end }
@@ -86,17 +88,18 @@ function parseHeader2(bytes: Buffer): ProxyHeader {
 function parseAddresses(kind: number, body: Buffer, end: number): ProxyHeader {
   // Section 2.2: addresses of an unsupported family are ignored.
   if (kind === 0x00 || kind === 0x31 || kind === 0x32) return { state: 'complete', client: undefined, bytes: end }
-  if (kind !== 0x11 && kind !== 0x21) return malformed('its PROXY header is for no connection of TCP')
+  if (kind !== 0x11 && kind !== 0x21) return createMalformedHeader('its PROXY header is for no connection of TCP')
   const { addressBytes, totalBytes } = families[kind]
-  if (body.length < totalBytes) return malformed('its PROXY header is too short for its addresses')
-  if (!areTlvsWhole(body.subarray(totalBytes))) return malformed('a TLV of its PROXY header is longer than the header')
+  if (body.length < totalBytes) return createMalformedHeader('its PROXY header is too short for its addresses')
+  if (!hasWholeTlvs(body.subarray(totalBytes)))
+    return createMalformedHeader('a TLV of its PROXY header is longer than the header')
   const source = body.subarray(0, addressBytes)
-  const address = kind === 0x11 ? [...source].join('.') : ipv6Text(source)
+  const address = kind === 0x11 ? [...source].join('.') : formatIPv6(source)
   return { state: 'complete', client: { address, port: body.readUInt16BE(addressBytes * 2) }, bytes: end }
 }
 
 /** A type, a length of two bytes, and the content. */
-function areTlvsWhole(bytes: Buffer): boolean {
+function hasWholeTlvs(bytes: Buffer): boolean {
   let at = 0
   while (at < bytes.length) {
     if (at + 3 > bytes.length) return false
@@ -105,11 +108,11 @@ function areTlvsWhole(bytes: Buffer): boolean {
   return at === bytes.length
 }
 
-function ipv6Text(bytes: Buffer): string {
+function formatIPv6(bytes: Buffer): string {
   const groups = Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16))
-  return proxiedAddress(groups.join(':')) ?? ''
+  return parseProxiedAddress(groups.join(':')) ?? ''
 }
 
-function malformed(why: string): ProxyHeader {
+function createMalformedHeader(why: string): ProxyHeader {
   return { state: 'malformed', why }
 }

@@ -15,22 +15,22 @@ export interface ProxyReading {
 /** Memory is limited by the longest header that `parseProxyHeader` accepts, and by the buffer of a socket. */
 export function readProxyHeader({ socket, timeoutMs, onClient, onMalformed }: ProxyReading): void {
   let bytes: Buffer = Buffer.alloc(0)
-  const timer = setTimeout(() => give('its PROXY header did not come in time'), timeoutMs)
+  const timer = setTimeout(() => refuseHeader('its PROXY header did not come in time'), timeoutMs)
   const stop = (): void => {
     clearTimeout(timer)
     socket.off('readable', take)
     socket.off('close', stop)
   }
-  const give = (why: string): void => {
+  const refuseHeader = (why: string): void => {
     stop()
     onMalformed(why)
   }
   // Not with the event `data`: a socket in flowing mode would lose bytes before its next owner listens.
   const take = (): void => {
-    for (let chunk = read(socket); chunk !== null; chunk = read(socket)) bytes = Buffer.concat([bytes, chunk])
+    for (let chunk = readChunk(socket); chunk !== null; chunk = readChunk(socket)) bytes = Buffer.concat([bytes, chunk])
     const header = parseProxyHeader(bytes)
     if (header.state === 'incomplete') return
-    if (header.state === 'malformed') return give(header.why)
+    if (header.state === 'malformed') return refuseHeader(header.why)
     stop()
     if (header.bytes < bytes.length) socket.unshift(bytes.subarray(header.bytes))
     onClient(header.client)
@@ -39,6 +39,6 @@ export function readProxyHeader({ socket, timeoutMs, onClient, onMalformed }: Pr
   socket.on('close', stop)
 }
 
-function read(socket: Socket): Buffer | null {
+function readChunk(socket: Socket): Buffer | null {
   return socket.read() as Buffer | null
 }

@@ -4,7 +4,7 @@
 //   PUBLISH (QoS 1, 2), PUBREL, SUBSCRIBE, UNSUBSCRIBE --identifier--> stream
 //   PUBACK, PUBREC, PUBCOMP, SUBACK, UNSUBACK          <--identifier-- stream
 
-import { packetBytesAt } from './packet-reassembly.ts'
+import { measurePacket } from './packet-reassembly.ts'
 
 const packetTypes = {
   publish: 3,
@@ -48,13 +48,13 @@ export class AckStreams<Stream> {
    * Stores the stream of each identifier. Returns false if a packet is allowed on the control stream only. `packets`
    * are complete.
    */
-  note(packets: Buffer, stream: Stream): boolean {
+  recordStreams(packets: Buffer, stream: Stream): boolean {
     for (let at = 0; at < packets.length;) {
-      const bytes = packetBytesAt(packets, at)
+      const bytes = measurePacket(packets, at)
       // The decoder reports the error.
       if (bytes === undefined || bytes < 0 || at + bytes > packets.length) return true
       if (!allowedBesideControl.has((packets[at] ?? 0) >> 4)) return false
-      const identifier = identifierToAcknowledge(packets.subarray(at, at + bytes))
+      const identifier = findIdentifier(packets.subarray(at, at + bytes))
       if (identifier !== undefined) this.#streams.set(identifier, stream)
       at += bytes
     }
@@ -68,10 +68,10 @@ export class AckStreams<Stream> {
     let target = this.#restStream
     this.#restBytes -= at
     while (at < bytes.length) {
-      const length = packetBytesAt(bytes, at)
+      const length = measurePacket(bytes, at)
       // The broker passes complete packets or at least their headers; without a header the stream is unknown.
       const end = length === undefined || length < 0 ? bytes.length : at + length
-      const stream = this.#streamOfAck(bytes, at, end)
+      const stream = this.#findAckStream(bytes, at, end)
       if (stream !== target && at > begin) {
         send(bytes.subarray(begin, at), target)
         begin = at
@@ -84,10 +84,10 @@ export class AckStreams<Stream> {
     if (at > begin) send(bytes.subarray(begin, at), target)
   }
 
-  #streamOfAck(bytes: Buffer, at: number, end: number): Stream | undefined {
+  #findAckStream(bytes: Buffer, at: number, end: number): Stream | undefined {
     const type = (bytes[at] ?? 0) >> 4
     if (type !== puback && type !== pubrec && type !== pubcomp && type !== suback && type !== unsuback) return undefined
-    const body = bodyAt(bytes, at)
+    const body = findBody(bytes, at)
     if (body + 2 > bytes.length) return undefined
     const identifier = bytes.readUInt16BE(body)
     const stream = this.#streams.get(identifier)
@@ -98,21 +98,21 @@ export class AckStreams<Stream> {
 }
 
 /** Returns the identifier of a packet that is acknowledged; undefined if it is not, or is malformed. */
-function identifierToAcknowledge(packet: Buffer): number | undefined {
+function findIdentifier(packet: Buffer): number | undefined {
   const first = packet[0] ?? 0
   const type = first >> 4
-  const body = bodyAt(packet, 0)
-  if (type === subscribe || type === unsubscribe || type === pubrel) return identifierAt(packet, body)
+  const body = findBody(packet, 0)
+  if (type === subscribe || type === unsubscribe || type === pubrel) return readIdentifier(packet, body)
   if (type !== publish || (first & 0x06) === 0 || body + 2 > packet.length) return undefined
-  return identifierAt(packet, body + 2 + packet.readUInt16BE(body))
+  return readIdentifier(packet, body + 2 + packet.readUInt16BE(body))
 }
 
-function identifierAt(packet: Buffer, at: number): number | undefined {
+function readIdentifier(packet: Buffer, at: number): number | undefined {
   return at + 2 > packet.length ? undefined : packet.readUInt16BE(at)
 }
 
 /** Position after the fixed header, which is complete. */
-function bodyAt(bytes: Buffer, at: number): number {
+function findBody(bytes: Buffer, at: number): number {
   let index = at + 1
   while ((bytes[index] ?? 0) >= 0x80) index += 1
   return index + 1

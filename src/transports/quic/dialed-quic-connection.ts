@@ -10,7 +10,7 @@
 import assert from 'node:assert/strict'
 import type { Duplex } from 'node:stream'
 import type { ClientAddress } from '../streams/byte-stream.ts'
-import { PacketReassembler, packetBytesAt } from './packet-reassembly.ts'
+import { PacketReassembler, measurePacket } from './packet-reassembly.ts'
 import { QuicConnectionEnd } from './quic-shutdown.ts'
 
 /** The part of a session of the library that is used. */
@@ -46,8 +46,8 @@ export class DialedQuicConnection extends QuicConnectionEnd {
     this.#dataStreams = Array.from({ length: options.dataStreams })
     this.#control = this.#openStream()
     this.#restStream = this.#control
-    this.#control.on('end', () => this.noteEnd())
-    this.#control.on('close', () => this.noteStreamLost())
+    this.#control.on('end', () => this.handleEnd())
+    this.#control.on('close', () => this.handleStreamLoss())
   }
 
   write(buffer: Buffer, done: () => void): void {
@@ -77,7 +77,7 @@ export class DialedQuicConnection extends QuicConnectionEnd {
     const stream = this.#session.openStream()
     // With one stream bytes are passed on as they arrive, because they cannot be mixed with others.
     const reassembler = this.#dataStreams.length === 0 ? undefined : new PacketReassembler(this.#options.maxPacketBytes)
-    stream.on('error', (error) => this.noteError(error))
+    stream.on('error', (error) => this.recordError(error))
     stream.on('data', (chunk: Buffer) => {
       if (reassembler === undefined) this.pass(chunk)
       else reassembler.addChunk(chunk, (packets) => this.pass(packets))
@@ -88,46 +88,46 @@ export class DialedQuicConnection extends QuicConnectionEnd {
   /** Adjacent packets of the same stream are written together. */
   #distribute(buffer: Buffer, done: () => void): void {
     let unwritten = 1
-    const written = (): void => {
+    const finishPart = (): void => {
       unwritten -= 1
       if (unwritten === 0) done()
     }
     const send = (part: Buffer, stream: Duplex): void => {
       if (part.length === 0) return
       unwritten += 1
-      stream.write(part, () => written())
+      stream.write(part, () => finishPart())
     }
     let begin = 0
     let at = Math.min(this.#restBytes, buffer.length)
     let target = this.#restStream
     this.#restBytes -= at
     while (at < buffer.length) {
-      const stream = this.#streamOf(buffer, at)
+      const stream = this.#selectStream(buffer, at)
       if (stream !== target) {
         send(buffer.subarray(begin, at), target)
         begin = at
         target = stream
       }
-      const bytes = packetBytesAt(buffer, at)
+      const bytes = measurePacket(buffer, at)
       assert(bytes !== undefined && bytes > 0, 'packets are handed out with their headers whole')
       this.#restBytes = Math.max(0, at + bytes - buffer.length)
       at = Math.min(buffer.length, at + bytes)
     }
     this.#restStream = target
     send(buffer.subarray(begin), target)
-    process.nextTick(written)
+    process.nextTick(finishPart)
   }
 
-  #streamOf(buffer: Buffer, at: number): Duplex {
+  #selectStream(buffer: Buffer, at: number): Duplex {
     if ((buffer[at] ?? 0) >> 4 !== publishType) return this.#control
     let body = at + 1
     while ((buffer[body] ?? 0) >= 0x80) body += 1
     body += 1
     const topicEnd = body + 2 + (body + 2 > buffer.length ? 0 : buffer.readUInt16BE(body))
-    return topicEnd > buffer.length ? this.#control : this.#dataStream(hashOf(buffer, body + 2, topicEnd))
+    return topicEnd > buffer.length ? this.#control : this.#ensureDataStream(computeHash(buffer, body + 2, topicEnd))
   }
 
-  #dataStream(hash: number): Duplex {
+  #ensureDataStream(hash: number): Duplex {
     const index = hash % this.#dataStreams.length
     return (this.#dataStreams[index] ??= this.#openDataStream())
   }
@@ -135,13 +135,13 @@ export class DialedQuicConnection extends QuicConnectionEnd {
   #openDataStream(): Duplex {
     const stream = this.#openStream()
     // A lost stream loses messages without acknowledgement: only a new connection sends them again.
-    stream.on('close', () => this.noteStreamLost())
+    stream.on('close', () => this.handleStreamLoss())
     return stream
   }
 }
 
 /** FNV-1a. */
-function hashOf(bytes: Buffer, from: number, to: number): number {
+function computeHash(bytes: Buffer, from: number, to: number): number {
   let hash = 0x811c9dc5
   for (let at = from; at < to; at += 1) hash = Math.imul(hash ^ (bytes[at] ?? 0), 0x01000193) >>> 0
   return hash

@@ -50,7 +50,7 @@ export class PacketReassembler {
     let end = 0
     let packetBytes: number | undefined = 0
     while (end < bytes.length) {
-      packetBytes = packetBytesAt(bytes, end)
+      packetBytes = measurePacket(bytes, end)
       if (packetBytes === undefined || end + packetBytes > bytes.length) break
       if (packetBytes === malformed) return this.#passAll(bytes, pass)
       end += packetBytes
@@ -59,7 +59,7 @@ export class PacketReassembler {
     if (end > 0) pass(bytes.subarray(0, end))
     if (end < bytes.length) {
       const whole = packetBytes === undefined ? 0 : packetBytes
-      this.#hold(bytes.subarray(end), whole === 0 ? 0 : end + whole - bytes.length)
+      this.#bufferBytes(bytes.subarray(end), whole === 0 ? 0 : end + whole - bytes.length)
     }
   }
 
@@ -68,7 +68,7 @@ export class PacketReassembler {
     if (this.#heldBytes === 0) return chunk
     const missing = this.#remainingBytes
     if (chunk.length < missing) {
-      this.#hold(chunk, missing - chunk.length)
+      this.#bufferBytes(chunk, missing - chunk.length)
       return undefined
     }
     const rest = missing === 0 ? chunk : chunk.subarray(0, missing)
@@ -80,7 +80,7 @@ export class PacketReassembler {
     return chunk.subarray(missing)
   }
 
-  #hold(bytes: Buffer, remainingBytes: number): void {
+  #bufferBytes(bytes: Buffer, remainingBytes: number): void {
     this.#copy(bytes)
     this.#heldBytes += bytes.length
     this.#remainingBytes = remainingBytes
@@ -113,7 +113,7 @@ export class PacketReassembler {
 }
 
 /** Returns the size of the packet at `at` with its header; undefined: the header is incomplete. */
-export function packetBytesAt(bytes: Buffer, at: number): number | undefined {
+export function measurePacket(bytes: Buffer, at: number): number | undefined {
   let remaining = 0
   for (let index = 1; index < maxHeaderBytes; index += 1) {
     const byte = bytes[at + index]

@@ -76,7 +76,8 @@ export class QuicConnection extends QuicConnectionEnd {
     stream.on('error', ignore)
     if (this.isEnding || (stream.id & kindBits) !== 0) return void stream.destroy()
     if (stream.id === controlStreamId) this.#setControl(stream, whenReady)
-    else if (this.#dataStreams.size >= this.#limits.maxDataStreams) this.fault('more streams than allowed')
+    else if (this.#dataStreams.size >= this.#limits.maxDataStreams)
+      this.handleProtocolError('more streams than allowed')
     else this.#addDataStream(stream)
   }
 
@@ -92,16 +93,16 @@ export class QuicConnection extends QuicConnectionEnd {
   /** Acknowledgements use the stream of the acknowledged packet. */
   #distribute(buffer: Buffer, control: QuicStreamEnd, done: () => void): void {
     let unwritten = 1
-    const written = (): void => {
+    const finishPart = (): void => {
       unwritten -= 1
       if (unwritten === 0) done()
     }
     this.#ackStreams.distribute(buffer, (part, ackStream) => {
       unwritten += 1
       const stream = ackStream === undefined || ackStream.destroyed || ackStream.writableEnded ? control : ackStream
-      stream.write(part, written)
+      stream.write(part, finishPart)
     })
-    process.nextTick(written)
+    process.nextTick(finishPart)
   }
 
   protected controlStream(): QuicStreamEnd | undefined {
@@ -134,9 +135,9 @@ export class QuicConnection extends QuicConnectionEnd {
       if (!this.#isAuthenticated) this.#limitUnauthenticated(this.#controlReassembler.heldBytes)
       this.#reportBuffered()
     })
-    stream.on('end', () => this.noteEnd())
+    stream.on('end', () => this.handleEnd())
     // Both directions ended, or it was reset: MQTT needs the control stream.
-    stream.on('close', () => this.noteStreamLost())
+    stream.on('close', () => this.handleStreamLoss())
     whenReady()
     readBuffered(stream)
   }
@@ -149,7 +150,7 @@ export class QuicConnection extends QuicConnectionEnd {
     this.#earlyBytes = []
     for (const each of earlyBytes) {
       if (this.isEnding) return
-      this.noteHeld(-each.length)
+      this.addBufferedBytes(-each.length)
       this.pass(each)
     }
   }
@@ -160,8 +161,8 @@ export class QuicConnection extends QuicConnectionEnd {
     stream.on('data', (chunk: Buffer) => {
       if (this.isEnding) return
       dataStream.reassembler.addChunk(chunk, (packets) => this.#passData(packets, stream))
-      const gathered = this.#gatheredBytes()
-      if (gathered > this.#limits.maxPacketBytes) this.fault('too many packets begun at one time')
+      const gathered = this.#countIncompleteBytes()
+      if (gathered > this.#limits.maxPacketBytes) this.handleProtocolError('too many packets begun at one time')
       if (!this.#isAuthenticated) this.#limitUnauthenticated(gathered)
       this.#reportBuffered()
     })
@@ -176,22 +177,24 @@ export class QuicConnection extends QuicConnectionEnd {
 
   #passData(packets: Buffer, stream: QuicStreamEnd): void {
     if (this.isEnding) return
-    if (!this.#ackStreams.note(packets, stream)) return this.fault('a packet that belongs on the first stream')
+    if (!this.#ackStreams.recordStreams(packets, stream))
+      return this.handleProtocolError('a packet that belongs on the first stream')
     if (this.#hasControl) return this.pass(packets)
     this.#earlyBytes.push(packets)
-    this.noteHeld(packets.length)
+    this.addBufferedBytes(packets.length)
   }
 
   #limitUnauthenticated(bytes: number): void {
-    if (bytes > maxUnauthenticatedBytes) this.fault('packets that are too large for an unauthenticated client')
+    if (bytes > maxUnauthenticatedBytes)
+      this.handleProtocolError('packets that are too large for an unauthenticated client')
   }
 
   #reportBuffered(): void {
-    if (!this.isEnding) this.noteGathered(this.#controlReassembler.heldBytes + this.#gatheredBytes())
+    if (!this.isEnding) this.setIncompleteBytes(this.#controlReassembler.heldBytes + this.#countIncompleteBytes())
   }
 
   /** Bytes of incomplete packets on data streams. */
-  #gatheredBytes(): number {
+  #countIncompleteBytes(): number {
     let bytes = 0
     for (const { reassembler } of this.#dataStreams.values()) bytes += reassembler.heldBytes
     return bytes

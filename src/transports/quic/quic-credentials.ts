@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
 import { readRevocationLists, type RevocationLists } from '../certificates/revocation-lists.ts'
-import { loadTlsFiles, fileStampOf, type TlsProblem } from '../certificates/tls-files.ts'
+import { loadTlsFiles, computeFileStamp, type TlsProblem } from '../certificates/tls-files.ts'
 import type { TlsConfig } from '../../config/index.ts'
 
 /** Key and certificates of a QUIC listener, as PEM. */
@@ -17,15 +17,15 @@ export interface QuicCredentials {
   /** A client without a certificate is refused. */
   readonly requiresCertificate: boolean
   /** Returns the current lists. Absent or undefined: nothing is revoked. */
-  readonly revocations?: () => RevocationLists | undefined
+  readonly getRevocationLists?: () => RevocationLists | undefined
 }
 
 const ticketKeyBytes = 48
 const fileCheckMs = 5_000
 
 /** Returns why these files cannot be used for QUIC; undefined if they can. */
-export function problemOfQuicFiles(settings: TlsConfig): TlsProblem | undefined {
-  const reading = read(settings)
+export function findQuicFilesProblem(settings: TlsConfig): TlsProblem | undefined {
+  const reading = readFiles(settings)
   return 'problem' in reading ? reading.problem : undefined
 }
 
@@ -48,7 +48,7 @@ export class QuicFiles {
 
   /** Reads and validates the files. The problem names the setting. */
   static open(options: QuicFilesOptions): { readonly files: QuicFiles } | { readonly problem: TlsProblem } {
-    const reading = read(options.settings)
+    const reading = readFiles(options.settings)
     return 'problem' in reading ? reading : { files: new QuicFiles(options, reading.contents) }
   }
 
@@ -58,19 +58,19 @@ export class QuicFiles {
     this.#lists = contents.lists
     const { key, certificate, authorities } = contents
     const requiresCertificate = options.settings.failIfNoPeerCertificate
-    this.credentials = { key, certificate, authorities, requiresCertificate, revocations: () => this.#lists }
+    this.credentials = { key, certificate, authorities, requiresCertificate, getRevocationLists: () => this.#lists }
     this.#timer = setInterval(() => void this.reload(), fileCheckMs).unref()
   }
 
   /** Checks the files. Unusable ones are reported, and the previous ones stay in use. */
   async reload(): Promise<void> {
-    const stamp = await fileStampOf(this.#options.settings)
+    const stamp = await computeFileStamp(this.#options.settings)
     if (stamp === this.#stamp || this.#isClosed) return
-    const reading = read(this.#options.settings)
-    if ('problem' in reading) return this.#noteProblem(reading.problem)
+    const reading = readFiles(this.#options.settings)
+    if ('problem' in reading) return this.#reportProblem(reading.problem)
     this.#stamp = stamp
     this.#lists = reading.contents.lists
-    this.#noteProblem(differenceBetween(this.#inUse, reading.contents))
+    this.#reportProblem(findReloadProblem(this.#inUse, reading.contents))
   }
 
   close(): void {
@@ -78,7 +78,7 @@ export class QuicFiles {
     clearInterval(this.#timer)
   }
 
-  #noteProblem(problem: TlsProblem | undefined): void {
+  #reportProblem(problem: TlsProblem | undefined): void {
     if (problem?.message === this.#problem?.message) return
     this.#problem = problem
     this.#options.onProblem(problem)
@@ -92,7 +92,7 @@ interface FileContents {
   readonly lists: RevocationLists | undefined
 }
 
-function differenceBetween(inUse: FileContents, now: FileContents): TlsProblem | undefined {
+function findReloadProblem(inUse: FileContents, now: FileContents): TlsProblem | undefined {
   const isOld = inUse.certificate === now.certificate && inUse.key === now.key
   if (isOld && inUse.authorities === now.authorities) return undefined
   const message = 'over QUIC a new certificate, or new authorities, are in use after the listener is reopened'
@@ -101,26 +101,26 @@ function differenceBetween(inUse: FileContents, now: FileContents): TlsProblem |
 
 type Reading = { readonly contents: FileContents } | { readonly problem: TlsProblem }
 
-function read(settings: TlsConfig): Reading {
+function readFiles(settings: TlsConfig): Reading {
   // The library makes its own keys for session tickets.
   const loading = loadTlsFiles(settings, () => Buffer.alloc(ticketKeyBytes))
   if ('problem' in loading) return loading
   const { key, cert, ca, crl, passphrase } = loading.material.options
   const { verifyPeer, crlFile } = settings
   const contents = {
-    key: decryptKey(textOf(key), passphrase),
-    certificate: textOf(cert),
-    authorities: verifyPeer ? textOf(ca) : undefined,
+    key: decryptKey(toText(key), passphrase),
+    certificate: toText(cert),
+    authorities: verifyPeer ? toText(ca) : undefined,
     lists: undefined,
   }
   if (contents.authorities === undefined || crlFile === undefined) return { contents }
-  const lists = readRevocationLists(textOf(crl), contents.authorities)
+  const lists = readRevocationLists(toText(crl), contents.authorities)
   if ('lists' in lists) return { contents: { ...contents, lists: lists.lists } }
   return { problem: { setting: 'crlfile', certificateName: undefined, message: `${crlFile}, ${lists.problem}` } }
 }
 
 /** Returns the content of one file as text. */
-function textOf(pem: unknown): string {
+function toText(pem: unknown): string {
   assert(Buffer.isBuffer(pem), 'files of a listener are read as bytes')
   return pem.toString('latin1')
 }

@@ -14,7 +14,7 @@ export function loadQuicLibrary(): Promise<typeof http3> {
 }
 
 /** Returns why QUIC is unavailable, with the remedy, without a full stop; undefined if it is available. */
-export async function problemOfQuic(): Promise<string | undefined> {
+export async function findQuicProblem(): Promise<string | undefined> {
   try {
     const library = await loadQuicLibrary()
     // The native part is loaded only when a listener is opened. This one fails, because its key is empty.

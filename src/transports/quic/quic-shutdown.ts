@@ -87,7 +87,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
     while (!this.#isPaused && !this.isEnding) {
       const packets = this.#held.shift()
       if (packets === undefined) return this.#finishReading()
-      this.noteHeld(-packets.length)
+      this.addBufferedBytes(-packets.length)
       this.onData(packets)
     }
   }
@@ -111,7 +111,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
     this.#close()
   }
 
-  noteError(error: Error): void {
+  recordError(error: Error): void {
     this.#error ??= error
   }
 
@@ -119,7 +119,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
    * Either side closed the connection. `onEndRead`: the reader was told and nothing is held any more. If the peer ended
    * the connection normally, a paused reader is told when it resumes.
    */
-  noteClosed(onEndRead: () => void = ignore): void {
+  handleClosed(onEndRead: () => void = ignore): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#onEndRead = onEndRead
@@ -134,13 +134,13 @@ export abstract class QuicConnectionEnd implements ByteStream {
   }
 
   /** The first stream has ended. */
-  protected noteEnd(): void {
+  protected handleEnd(): void {
     if (this.#isPaused) this.#hasPeerEnded = true
     else this.end()
   }
 
   /** A required stream was lost. If the connection is closed, all streams are. */
-  protected noteStreamLost(): void {
+  protected handleStreamLoss(): void {
     if (!this.#isClosed) this.destroy()
   }
 
@@ -149,28 +149,28 @@ export abstract class QuicConnectionEnd implements ByteStream {
     if (this.isEnding) return
     if (!this.#isPaused && this.#held.length === 0) return this.onData(packets)
     this.#held.push(packets)
-    this.noteHeld(packets.length)
+    this.addBufferedBytes(packets.length)
   }
 
   /** Changes the number of held bytes. Too many end the connection. */
-  protected noteHeld(bytes: number): void {
+  protected addBufferedBytes(bytes: number): void {
     const { heldTotal, maxHeldBytes } = this.#options
     this.#heldBytes += bytes
     heldTotal.bytes += bytes
     const isTooMuch = this.#heldBytes > maxHeldBytes || heldTotal.bytes > heldTotal.limit
-    if (isTooMuch && bytes > 0) this.fault('it went on sending while reading was paused')
+    if (isTooMuch && bytes > 0) this.handleProtocolError('it went on sending while reading was paused')
   }
 
   /** Sets the number of bytes in incomplete packets. */
-  protected noteGathered(bytes: number): void {
+  protected setIncompleteBytes(bytes: number): void {
     if (bytes === 0 && this.#gatheredBytes === 0) return
     this.#gatheredBytes = bytes
     this.onBuffered()
   }
 
   /** The peer violated the protocol. */
-  protected fault(why: string): void {
-    this.noteError(new Error(why))
+  protected handleProtocolError(why: string): void {
+    this.recordError(new Error(why))
     this.destroy()
   }
 
@@ -201,7 +201,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
     this.onData = ignore
     this.#held = []
     this.clearHeld()
-    this.noteHeld(-this.#heldBytes)
-    this.noteGathered(0)
+    this.addBufferedBytes(-this.#heldBytes)
+    this.setIncompleteBytes(0)
   }
 }

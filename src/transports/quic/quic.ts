@@ -8,7 +8,7 @@ import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import type { AccessRule, QuicConfig } from '../../config/index.ts'
 import { AddressRules } from '../limits/address-rules.ts'
-import { proxiedAddress } from '../proxy/proxied-address.ts'
+import { parseProxiedAddress } from '../proxy/proxied-address.ts'
 import type { ByteStream, ConnectionRefusal, Listener } from '../streams/byte-stream.ts'
 import type { ConnectionLimit } from '../limits/connection-limits.ts'
 import type { ConnectionRate } from '../limits/connection-rate.ts'
@@ -77,7 +77,7 @@ export async function listenQuic(options: QuicListenOptions): Promise<Listener> 
   })
   const { address, port } = await server.listen(options.port, options.host)
   const listener = new QuicListener(server, options)
-  return { host: address, port, close: () => listener.close(), released: () => listener.released }
+  return { host: address, port, close: () => listener.close(), waitUntilReleased: () => listener.released }
 }
 
 /**
@@ -105,7 +105,7 @@ class QuicListener {
   /** Closed connections whose data is not read yet. */
   #closedUnread = 0
   #isClosing = false
-  #whenEmpty: (() => void) | undefined
+  #onEmpty: (() => void) | undefined
   /** Resolves when the socket is closed. */
   readonly released: Promise<void>
   readonly #release: () => void
@@ -132,7 +132,7 @@ class QuicListener {
     for (const session of this.#waiting.keys()) this.#connections.get(session)?.destroy()
     this.#waiting.clear()
     if (this.#connections.size === 0) return this.#closeServer()
-    this.#whenEmpty = () => void this.#closeServer()
+    this.#onEmpty = () => void this.#closeServer()
     return Promise.resolve()
   }
 
@@ -144,8 +144,8 @@ class QuicListener {
 
   #handleSession(session: QuicServerSession): void {
     session.on('error', ignore)
-    const certificateProblem = this.#certificateProblem(session)
-    const reason = certificateProblem === undefined ? this.#reasonToRefuse(session) : 'invalid-handshake'
+    const certificateProblem = this.#findCertificateProblem(session)
+    const reason = certificateProblem === undefined ? this.#findRefusal(session) : 'invalid-handshake'
     if (reason === undefined) return this.#accept(session)
     session.close(0, reason)
     this.#options.onRefused?.(
@@ -155,13 +155,13 @@ class QuicListener {
   }
 
   /** Returns why a certificate signed by an authority is not accepted. */
-  #certificateProblem(session: QuicServerSession): string | undefined {
-    const lists = this.#options.credentials.revocations?.()
+  #findCertificateProblem(session: QuicServerSession): string | undefined {
+    const lists = this.#options.credentials.getRevocationLists?.()
     const chain = lists === undefined ? [] : session.getPeerCertificateChain().map(({ raw }) => raw)
-    return chain.length === 0 ? undefined : lists?.refusalOf(chain, Date.now())
+    return chain.length === 0 ? undefined : lists?.findRefusal(chain, Date.now())
   }
 
-  #reasonToRefuse({ remoteAddress }: QuicServerSession): ConnectionRefusal | undefined {
+  #findRefusal({ remoteAddress }: QuicServerSession): ConnectionRefusal | undefined {
     if (!this.#rules.allows(remoteAddress)) return 'address-denied'
     const { maxConnections = Infinity, limits, rates = [] } = this.#options
     if (this.#isClosing || this.#connections.size + this.#closedUnread >= maxConnections) return 'listener-full'
@@ -169,7 +169,7 @@ class QuicListener {
     if (limitReason !== undefined) return limitReason
     const nowMs = performance.now()
     // Connections cannot wait: the handshake, most of the work, is done.
-    const waits = rates.map((rate) => rate.waitMsAt(nowMs))
+    const waits = rates.map((rate) => rate.reserveWaitMs(nowMs))
     return waits.includes(undefined) ? 'too-fast' : limits?.acquire()
   }
 
@@ -178,7 +178,7 @@ class QuicListener {
     const certificate = session.getPeerCertificate()
     const peer = {
       // On a socket for both, IPv4 clients have IPv6 form.
-      remoteAddress: proxiedAddress(session.remoteAddress) ?? session.remoteAddress,
+      remoteAddress: parseProxiedAddress(session.remoteAddress) ?? session.remoteAddress,
       remotePort: session.remotePort,
       credentials: {
         certificate: certificate === null ? undefined : toPeerCertificate(certificate),
@@ -190,7 +190,7 @@ class QuicListener {
     this.#connections.set(session, connection)
     this.#waiting.set(session, Math.max(1, Math.ceil(streamTimeoutMs / streamCheckMs)))
     session.on('stream', (stream: QuicStreamEnd) => this.#addStream(session, connection, stream))
-    session.on('error', (error) => connection.noteError(error))
+    session.on('error', (error) => connection.recordError(error))
     session.on('close', () => this.#remove(session, connection))
   }
 
@@ -205,11 +205,11 @@ class QuicListener {
     this.#waiting.delete(session)
     this.#closedUnread += 1
     // As with TCP, it counts as a connection until all of its data was read.
-    connection.noteClosed(() => {
+    connection.handleClosed(() => {
       this.#closedUnread -= 1
       this.#options.limits?.release()
     })
-    if (this.#connections.size === 0) this.#whenEmpty?.()
+    if (this.#connections.size === 0) this.#onEmpty?.()
   }
 
   #closeLate(): void {

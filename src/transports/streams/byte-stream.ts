@@ -37,7 +37,7 @@ export interface ByteStream {
    * Calls `done` once, later: everything that the operating system had received from the peer when this was called was passed
    * to `onData`, or the stream has closed, or a limit was reached (`drain-input.ts`). Absent: nothing is unread.
    */
-  whenDrained?(done: () => void): void
+  waitUntilDrained?(done: () => void): void
   /** Sets `onData` and `onClose` to those of an object: for streams of which there are very many, most of them idle. */
   setReceiver?(receiver: StreamReceiver): void
   /**
@@ -115,7 +115,7 @@ export interface Listener {
   /** Reads its files again, if it has any. Unusable files raise an alarm and are not used. */
   reload?(): Promise<void>
   /** Resolves when the address can be used again after `close`. If absent: when it is closed. */
-  released?(): Promise<void>
+  waitUntilReleased?(): Promise<void>
 }
 
 /** A listener whose options can change without closing it. */

@@ -16,7 +16,7 @@ const lingerCheckMs = 1_000
 
 const ignore = (): void => {}
 
-/** Its creator passes chunks to `onData`, and calls `noteError` and `noteClosed`. */
+/** Its creator passes chunks to `onData`, and calls `handleError` and `noteClosed`. */
 export class SocketStream implements ByteStream {
   readonly remoteAddress: string
   readonly remotePort: number
@@ -48,7 +48,7 @@ export class SocketStream implements ByteStream {
   }
 
   /** Creates the stream of a socket without listeners. */
-  static over(socket: Socket, client: ClientAddress, credentials: StreamCredentials | undefined): SocketStream {
+  static create(socket: Socket, client: ClientAddress, credentials: StreamCredentials | undefined): SocketStream {
     const stream = new SocketStream(socket, client, credentials)
     const streamSocket = socket as StreamSocket
     streamSocket.byteStream = stream
@@ -80,7 +80,7 @@ export class SocketStream implements ByteStream {
     if (this.#hasUnreportedEnd) setImmediate(() => this.#reportPeerEnd())
   }
 
-  whenDrained(done: () => void): void {
+  waitUntilDrained(done: () => void): void {
     drainInput(this.#socket, done)
   }
 
@@ -102,12 +102,12 @@ export class SocketStream implements ByteStream {
     this.#socket.destroy()
   }
 
-  noteError(error: Error): void {
+  handleError(error: Error): void {
     this.#error = error
   }
 
   /** The peer has ended its direction of the connection. It may still read, so the owner answers and then ends the stream. */
-  noteEnd(): void {
+  handleEnd(): void {
     if (this.#state !== 'open') return
     if (this.peerEndReceiver === undefined) return void this.#socket.end()
     this.#hasUnreportedEnd = true
@@ -127,7 +127,7 @@ export class SocketStream implements ByteStream {
    * A paused reader may have unread data before the end, so it is told after it resumed. Node reports the end at once
    * if all bytes were delivered.
    */
-  noteClosed(): void {
+  handleClosed(): void {
     const mayHaveMore = this.#state === 'open' && this.#error === undefined && this.#socket.isPaused()
     this.#state = mayHaveMore ? 'gone' : 'ending'
     removeLingering(this)
@@ -181,15 +181,15 @@ function passData(this: Socket, chunk: Buffer): void {
 
 function passEnd(this: Socket): void {
   const { byteStream } = this as StreamSocket
-  byteStream.noteEnd()
+  byteStream.handleEnd()
 }
 
 function passError(this: Socket, error: Error): void {
   const { byteStream } = this as StreamSocket
-  byteStream.noteError(error)
+  byteStream.handleError(error)
 }
 
 function passClose(this: Socket): void {
   const { byteStream } = this as StreamSocket
-  byteStream.noteClosed()
+  byteStream.handleClosed()
 }

@@ -52,9 +52,9 @@ export interface AcceptedSocket extends SharedSocket {
 }
 
 export interface SocketCallbacks {
-  noteError(error: Error): void
+  handleError(error: Error): void
   /** Called last. */
-  noteClosed(): void
+  handleClosed(): void
 }
 
 export type OnAccept = (socket: AcceptedSocket, client: ClientAddress) => void
@@ -82,7 +82,7 @@ const acceptorsPerPort = 8
 export async function openConnectionAcceptor(options: AcceptorOptions, onSocket: OnAccept): Promise<OpenAcceptor> {
   const acceptor = new ConnectionAcceptor(options, onSocket)
   const first = await openAcceptor(options, acceptor)
-  const { host, port } = addressOf(first)
+  const { host, port } = readBoundAddress(first)
   const acceptors = [first]
   try {
     const more = options.reusePort === true ? acceptorsPerPort - 1 : 0
@@ -112,9 +112,9 @@ function openAcceptor(
   const server = createServer({ noDelay: true }, (socket) => acceptor.handleSocket(socket as AcceptedSocket))
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ ...placeOf(host, port), reusePort, exclusive: true, backlog }, () => {
+    server.listen({ ...prepareListenAddress(host, port), reusePort, exclusive: true, backlog }, () => {
       server.off('error', reject)
-      server.on('error', (error) => acceptor.noteFault(error))
+      server.on('error', (error) => acceptor.reportFault(error))
       resolve(server)
     })
   })
@@ -126,13 +126,13 @@ export function isSocketPath(host: string): boolean {
 }
 
 /** Returns the address to listen on. A socket file of an earlier thread is deleted first, because only one process uses the data directory. */
-function placeOf(host: string, port: number) {
+function prepareListenAddress(host: string, port: number) {
   if (!isSocketPath(host)) return { host, port }
   rmSync(host, { force: true })
   return { path: host }
 }
 
-function addressOf(server: Server): { readonly host: string; readonly port: number } {
+function readBoundAddress(server: Server): { readonly host: string; readonly port: number } {
   const address = server.address() as AddressInfo | string
   return typeof address === 'string' ? { host: address, port: 0 } : { host: address.address, port: address.port }
 }
@@ -154,24 +154,24 @@ class ConnectionAcceptor {
 
   constructor(options: AcceptorOptions, onSocket: OnAccept) {
     this.#options = options
-    this.#limits = limitsOf(options)
+    this.#limits = selectLimit(options)
     this.#rates = options.rates ?? []
     this.#onSocket = onSocket
-    this.#rules = rulesOf(options)
-    this.#trustedProxies = proxiesOf(options)
+    this.#rules = createAccessRules(options)
+    this.#trustedProxies = createTrustedProxies(options)
     this.#waiting = new Map()
   }
 
   change(options: AcceptorOptions, onSocket: OnAccept): void {
     this.#options = options
-    this.#limits = limitsOf(options)
+    this.#limits = selectLimit(options)
     this.#rates = options.rates ?? []
     this.#onSocket = onSocket
-    this.#rules = rulesOf(options)
-    this.#trustedProxies = proxiesOf(options)
+    this.#rules = createAccessRules(options)
+    this.#trustedProxies = createTrustedProxies(options)
   }
 
-  noteFault(error: Error): void {
+  reportFault(error: Error): void {
     this.#options.onFault?.(error)
   }
 
@@ -181,7 +181,7 @@ class ConnectionAcceptor {
     const { reasonToRefuse } = this.#limits
     if (reasonToRefuse !== undefined && !this.#makeSpaceFor(socket)) return this.#refuse(socket, reasonToRefuse)
     if (!this.#isAddressAllowed(socket)) return this.#refuse(socket, 'address-denied')
-    const waitMs = this.#rates.length === 0 ? 0 : this.#waitMs()
+    const waitMs = this.#rates.length === 0 ? 0 : this.#reserveWaitMs()
     if (waitMs === undefined) return this.#refuse(socket, 'too-fast')
     const refusal = this.#limits.acquire()
     if (refusal !== undefined) return this.#refuse(socket, refusal)
@@ -218,11 +218,11 @@ class ConnectionAcceptor {
     this.#waiting.clear()
   }
 
-  #waitMs(): number | undefined {
+  #reserveWaitMs(): number | undefined {
     const nowMs = performance.now()
     let maxMs = 0
     for (const rate of this.#rates) {
-      const waitMs = rate.waitMsAt(nowMs)
+      const waitMs = rate.reserveWaitMs(nowMs)
       if (waitMs === undefined) return undefined
       maxMs = Math.max(maxMs, waitMs)
     }
@@ -278,15 +278,15 @@ class ConnectionAcceptor {
   }
 }
 
-function limitsOf({ limits }: AcceptorOptions): ConnectionLimit {
+function selectLimit({ limits }: AcceptorOptions): ConnectionLimit {
   return limits ?? new ConnectionLimit(Number.POSITIVE_INFINITY)
 }
 
-function rulesOf({ accessRules = [] }: AcceptorOptions): AddressRules | undefined {
+function createAccessRules({ accessRules = [] }: AcceptorOptions): AddressRules | undefined {
   return accessRules.length === 0 ? undefined : new AddressRules(accessRules)
 }
 
-function proxiesOf({ proxyProtocol }: AcceptorOptions): AddressRules | undefined {
+function createTrustedProxies({ proxyProtocol }: AcceptorOptions): AddressRules | undefined {
   const trusted = proxyProtocol?.trusted ?? []
   return trusted.length === 0 ? undefined : new AddressRules(trusted.map((range) => ({ isAllowed: true, range })))
 }
@@ -298,14 +298,14 @@ const uncounted = new ConnectionLimit(Number.POSITIVE_INFINITY)
 
 function passError(this: Socket, error: Error): void {
   const { callbacks } = this as AcceptedSocket
-  callbacks?.noteError(error)
+  callbacks?.handleError(error)
 }
 
 function passClose(this: Socket): void {
   const { callbacks, connectionLimits, share } = this as AcceptedSocket
   connectionLimits.release()
   share?.end()
-  callbacks?.noteClosed()
+  callbacks?.handleClosed()
 }
 
 /** An IPv4 client of an IPv6 socket gets its IPv4 address. */

@@ -15,7 +15,7 @@ import { HandshakeShares } from './handshake-shares.ts'
 
 const sharesByLimit = new WeakMap<ConnectionLimit, HandshakeShares<ConnectionShare>>()
 
-function sharesOf(limit: ConnectionLimit): HandshakeShares<ConnectionShare> {
+function ensureShares(limit: ConnectionLimit): HandshakeShares<ConnectionShare> {
   const known = sharesByLimit.get(limit)
   if (known !== undefined) return known
   const shares = new HandshakeShares<ConnectionShare>()
@@ -54,16 +54,16 @@ export class ConnectionShare implements UnansweredConnection {
   }
 
   #stop(): void {
-    for (const limit of this.#limits.chain) sharesOf(limit).end(this)
+    for (const limit of this.#limits.chain) ensureShares(limit).end(this)
   }
 
   #start(): void {
-    for (const limit of this.#limits.chain) sharesOf(limit).start(this)
+    for (const limit of this.#limits.chain) ensureShares(limit).start(this)
   }
 }
 
 /** Returns the connection to close for a client of this address; undefined: no limit is reached, or no address has more. */
 export function findShareToEnd(limits: ConnectionLimit, address: string): ConnectionShare | undefined {
   const { reached } = limits
-  return reached === undefined ? undefined : sharesOf(reached).findStalledFor(networkOf(address))
+  return reached === undefined ? undefined : ensureShares(reached).findStalledFor(networkOf(address))
 }

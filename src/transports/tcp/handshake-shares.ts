@@ -26,7 +26,7 @@ export class HandshakeShares<Handshake extends SharedHandshake> {
   readonly #waiting = new Map<string, Set<Handshake>>()
 
   /** Returns the network that counts as one client. */
-  static networkOf(address: string): string {
+  static toNetwork(address: string): string {
     return networkOf(address)
   }
 
@@ -80,7 +80,7 @@ export class HandshakeShares<Handshake extends SharedHandshake> {
   }
 
   /** Returns one waiting connection of each network, which another network may keep from being served. */
-  firstOfEachNetwork(): Handshake[] {
+  listFirstOfEachNetwork(): Handshake[] {
     return [...this.#waiting.values()].flatMap(([first]) => (first === undefined ? [] : [first]))
   }
 }

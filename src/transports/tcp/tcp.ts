@@ -44,5 +44,5 @@ function passData(this: Socket, chunk: Buffer): void {
 function passEnd(this: Socket): void {
   const { callbacks } = this as AcceptedSocket
   const stream = callbacks as SocketStream
-  stream.noteEnd()
+  stream.handleEnd()
 }

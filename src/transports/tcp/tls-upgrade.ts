@@ -20,10 +20,10 @@ import type { ClientAddress, StreamCredentials } from '../streams/byte-stream.ts
 import type { SocketCallbacks, AcceptedSocket } from './connection-acceptor.ts'
 import { HandshakeShares } from './handshake-shares.ts'
 import { type PeerCertificate, toPeerCertificate } from '../../../lib/certificates/index.ts'
-import { certificateErrorText, handshakeErrorText } from '../certificates/tls-error-text.ts'
+import { describeCertificateError, describeHandshakeError } from '../certificates/tls-error-text.ts'
 import {
   loadTlsFiles,
-  fileStampOf,
+  computeFileStamp,
   ticketKeyBytes,
   type TlsMaterial,
   type TlsProblem,
@@ -113,7 +113,7 @@ export class TlsUpgrade {
 
   /** Reads the files. The problem names the setting. */
   static open(options: TlsUpgradeOptions): TlsUpgradeResult {
-    const loading = loadTlsFiles(options.settings, (trust) => ticketKeys(options, trust))
+    const loading = loadTlsFiles(options.settings, (trust) => deriveTicketKeys(options, trust))
     return 'problem' in loading ? loading : { upgrade: new TlsUpgrade(options, loading.material) }
   }
 
@@ -124,11 +124,11 @@ export class TlsUpgrade {
     this.#queue = new Set()
     this.#sweepTimer = undefined
     this.#stamp = ''
-    this.#maxSweeps = maxSweepsOf(options.settings)
+    this.#maxSweeps = computeMaxSweeps(options.settings)
     this.#problem = undefined
     this.#isClosed = false
     this.#identities = new WeakMap()
-    this.#server = createServer(this.#serverOptions())
+    this.#server = createServer(this.#createServerOptions())
     this.#server.on('secureConnection', (socket) => this.#handleSecure(socket))
     this.#server.on('tlsClientError', (error, socket) => this.#handleFailure(error, socket))
     this.#filesTimer = setInterval(() => void this.reload(), fileCheckMs).unref()
@@ -138,7 +138,7 @@ export class TlsUpgrade {
    * Starts the handshake or adds it to the queue. `onSecure` is called when it is complete and the client is trusted.
    */
   startHandshake(raw: AcceptedSocket, client: ClientAddress, onSecure: OnSecure): void {
-    const network = HandshakeShares.networkOf(client.address)
+    const network = HandshakeShares.toNetwork(client.address)
     const handshake = { raw, client, onSecure, network, addresses: '', sweeps: 0 }
     this.#sweepTimer ??= setInterval(() => this.#sweepLater(), sweepMs).unref()
     if (!this.#isFull) return this.#beginHandshake(handshake)
@@ -164,11 +164,11 @@ export class TlsUpgrade {
 
   /** Checks the files. Connections remain; unusable files are reported, and the previous ones stay in use. */
   async reload(): Promise<void> {
-    const stamp = await fileStampOf(this.#options.settings)
+    const stamp = await computeFileStamp(this.#options.settings)
     if (stamp === this.#stamp || this.#isClosed) return
-    const loading = loadTlsFiles(this.#options.settings, (trust) => ticketKeys(this.#options, trust))
-    if ('problem' in loading) return this.#noteProblem(loading.problem)
-    this.#noteProblem(loading.material.warning)
+    const loading = loadTlsFiles(this.#options.settings, (trust) => deriveTicketKeys(this.#options, trust))
+    if ('problem' in loading) return this.#reportProblem(loading.problem)
+    this.#reportProblem(loading.material.warning)
     this.#stamp = stamp
     this.#material = loading.material
     this.#server.setSecureContext(loading.material.options)
@@ -194,13 +194,13 @@ export class TlsUpgrade {
     return this.#inProgress.size >= this.#maxHandshakes
   }
 
-  #noteProblem(problem: TlsProblem | undefined): void {
+  #reportProblem(problem: TlsProblem | undefined): void {
     if (problem?.message === this.#problem?.message) return
     this.#problem = problem
     this.#options.onProblem(problem)
   }
 
-  #serverOptions(): TlsOptions {
+  #createServerOptions(): TlsOptions {
     const { settings } = this.#options
     return {
       ...this.#material.options,
@@ -210,12 +210,12 @@ export class TlsUpgrade {
       handshakeTimeout: nodeTimeoutMs,
       ...(settings.byServerName.length === 0
         ? {}
-        : { SNICallback: (name, done) => done(null, contextFor(this.#material.byServerName, name)) }),
-      ...(settings.acceptsPsk ? { pskCallback: (socket, identity) => this.#pskOf(socket, identity) } : {}),
+        : { SNICallback: (name, done) => done(null, findContext(this.#material.byServerName, name)) }),
+      ...(settings.acceptsPsk ? { pskCallback: (socket, identity) => this.#findPreSharedKey(socket, identity) } : {}),
     }
   }
 
-  #pskOf(socket: TLSSocket, identity: string): Uint8Array | null {
+  #findPreSharedKey(socket: TLSSocket, identity: string): Uint8Array | null {
     const key = this.#options.findStoredKey?.(identity) ?? this.#material.keys.get(identity)
     // For null OpenSSL reports an unknown identity. With a random key the error is that of a wrong key.
     if (key === undefined) return mayBeTicket(socket, identity) ? null : randomBytes(unknownKeyBytes)
@@ -228,7 +228,7 @@ export class TlsUpgrade {
     // The client disconnected while it waited, so its addresses are unknown.
     if (raw.remotePort === undefined) return void raw.destroy()
     handshake.sweeps = 0
-    handshake.addresses = addressesOf(raw)
+    handshake.addresses = toConnectionKey(raw)
     this.#inProgress.set(handshake.addresses, handshake)
     this.#shares.start(handshake)
     raw.callbacks = new HandshakeCallbacks(() => this.#endHandshake(handshake))
@@ -251,7 +251,7 @@ export class TlsUpgrade {
   }
 
   #handleSecure(socket: TLSSocket): void {
-    const handshake = this.#inProgress.get(addressesOf(socket))
+    const handshake = this.#inProgress.get(toConnectionKey(socket))
     // The client disconnected; its state was removed with the socket.
     if (handshake === undefined) return void socket.destroy()
     handshake.raw.callbacks = undefined
@@ -259,8 +259,8 @@ export class TlsUpgrade {
     this.#maxSweeps += (Math.max(minSweeps, handshake.sweeps * sweepsPerTypical) - this.#maxSweeps) * averageWeight
     this.#endHandshake(handshake)
     const pskIdentity = hasProvenKey(socket) ? this.#identities.get(socket) : undefined
-    const credentials = { certificate: certificateOf(socket), pskIdentity }
-    const why = this.#reasonToRefuse(socket, credentials)
+    const credentials = { certificate: readPeerCertificate(socket), pskIdentity }
+    const why = this.#findRefusalReason(socket, credentials)
     if (why === undefined) return handshake.onSecure(socket, handshake.client, credentials)
     socket.on('error', ignore)
     socket.destroy()
@@ -268,12 +268,12 @@ export class TlsUpgrade {
   }
 
   /** A certificate must be valid; a setting requires one. A pre-shared key is sufficient as well. */
-  #reasonToRefuse(socket: TLSSocket, { certificate, pskIdentity }: StreamCredentials): string | undefined {
+  #findRefusalReason(socket: TLSSocket, { certificate, pskIdentity }: StreamCredentials): string | undefined {
     const { verifyPeer, failIfNoPeerCertificate } = this.#options.settings
     if (!verifyPeer) return undefined
     if (certificate !== undefined) {
       if (socket.authorized) return undefined
-      return `its certificate is not valid: ${certificateErrorText(String(socket.authorizationError))}`
+      return `its certificate is not valid: ${describeCertificateError(String(socket.authorizationError))}`
     }
     return failIfNoPeerCertificate && pskIdentity === undefined
       ? 'it has sent no certificate, which fail_if_no_peer_cert requires'
@@ -281,9 +281,9 @@ export class TlsUpgrade {
   }
 
   #handleFailure(error: Error, socket: TLSSocket): void {
-    const handshake = this.#inProgress.get(addressesOf(socket))
+    const handshake = this.#inProgress.get(toConnectionKey(socket))
     socket.destroy()
-    if (handshake !== undefined) this.#refuse(handshake, handshakeErrorText(error))
+    if (handshake !== undefined) this.#refuse(handshake, describeHandshakeError(error))
   }
 
   #refuse(handshake: Handshake, why: string): void {
@@ -298,7 +298,7 @@ export class TlsUpgrade {
   }
 
   #sweep(): void {
-    const maxSweeps = maxSweepsOf(this.#options.settings)
+    const maxSweeps = computeMaxSweeps(this.#options.settings)
     const maxSweepsInProgress = this.#queue.size > 0 ? Math.min(maxSweeps, this.#maxSweeps) : maxSweeps
     // Handshakes that start in this sweep are not checked.
     const inProgress = [...this.#inProgress.values()]
@@ -308,7 +308,7 @@ export class TlsUpgrade {
     }
     for (const handshake of inProgress) this.#countSweep(handshake, maxSweepsInProgress)
     // Clients of other addresses, which had sent nothing wrong when these came, may have stalled since.
-    for (const waiting of this.#shares.firstOfEachNetwork()) this.#makeSpaceFor(waiting)
+    for (const waiting of this.#shares.listFirstOfEachNetwork()) this.#makeSpaceFor(waiting)
     if (this.#timedOutCount < this.#maxHandshakes) return
     // As many handshakes as may be in progress took too long, and none succeeded. The limit may be too short for every
     // client, so it is doubled.
@@ -330,18 +330,18 @@ export class TlsUpgrade {
 
 /** While a handshake is in progress, the end of its socket is the end of the handshake. */
 class HandshakeCallbacks implements SocketCallbacks {
-  readonly noteClosed: () => void
+  readonly handleClosed: () => void
 
   constructor(noteClosed: () => void) {
-    this.noteClosed = noteClosed
+    this.handleClosed = noteClosed
   }
 
-  noteError(): void {
+  handleError(): void {
     // The TLS socket reports it as well.
   }
 }
 
-function maxSweepsOf({ handshakeTimeoutMs }: TlsConfig): number {
+function computeMaxSweeps({ handshakeTimeoutMs }: TlsConfig): number {
   return Math.ceil(handshakeTimeoutMs / sweepMs)
 }
 
@@ -360,7 +360,7 @@ function mayBeTicket(socket: TLSSocket, text: string): boolean {
 }
 
 /** `socket` has the same addresses before and after TLS. */
-function addressesOf(socket: Socket): string {
+function toConnectionKey(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort} ${socket.localAddress} ${socket.localPort}`
 }
 
@@ -373,17 +373,17 @@ function hasProvenKey(socket: TLSSocket): boolean {
   return socket.getProtocol() === 'TLSv1.3' ? socket.isSessionReused() : socket.getCipher().name.includes('PSK')
 }
 
-function certificateOf(socket: TLSSocket): PeerCertificate | undefined {
+function readPeerCertificate(socket: TLSSocket): PeerCertificate | undefined {
   const certificate = socket.getPeerX509Certificate()
   return certificate === undefined ? undefined : toPeerCertificate(certificate)
 }
 
 /** `*.example.org` stands for one level; an exact name has priority. */
-function contextFor(contexts: ReadonlyMap<string, SecureContext>, serverName: string): SecureContext | undefined {
+function findContext(contexts: ReadonlyMap<string, SecureContext>, serverName: string): SecureContext | undefined {
   const name = serverName.toLowerCase()
   return contexts.get(name) ?? contexts.get(name.replace(/^[^.]+/, '*'))
 }
 
-function ticketKeys({ ticketSecret, name }: TlsUpgradeOptions, trust: string): Buffer {
+function deriveTicketKeys({ ticketSecret, name }: TlsUpgradeOptions, trust: string): Buffer {
   return Buffer.from(hkdfSync('sha256', ticketSecret, trust, `tickets of listener ${name}`, ticketKeyBytes))
 }

@@ -37,6 +37,6 @@ function acceptHandler(options: TlsListenOptions): OnAccept {
     options.upgrade.startHandshake(raw, address, (socket, client, credentials) => {
       const shared: SharedSocket = socket
       shared.share = raw.share
-      options.onStream(SocketStream.over(socket, client, credentials))
+      options.onStream(SocketStream.create(socket, client, credentials))
     })
 }

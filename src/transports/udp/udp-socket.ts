@@ -64,7 +64,7 @@ export function openUdp(options: UdpOptions): Promise<UdpSocket> {
       // The system may limit it.
       socket.setRecvBufferSize(options.receiveBufferBytes ?? receiveBufferBytes)
       if (options.sendBufferBytes !== undefined) socket.setSendBufferSize(options.sendBufferBytes)
-      resolve(handleOf(socket, isSix, host))
+      resolve(createUdpSocket(socket, isSix, host))
     })
   })
 }
@@ -103,9 +103,10 @@ class ReceivedDatagrams {
 const ignoreLoss = (): void => {}
 
 /** A socket on loopback is not advertised to hosts that cannot reach it. */
-const broadcastAddressOf = (host: string): string => (host.startsWith('127.') ? '127.255.255.255' : '255.255.255.255')
+const selectBroadcastAddress = (host: string): string =>
+  host.startsWith('127.') ? '127.255.255.255' : '255.255.255.255'
 
-function handleOf(socket: Socket, isSix: boolean, host: string): UdpSocket {
+function createUdpSocket(socket: Socket, isSix: boolean, host: string): UdpSocket {
   const send = (bytes: Buffer, address: string, port: number): void => {
     if (socket.getSendQueueSize() > maxSendQueueBytes) return
     const target = isSix && address.includes('.') ? `::ffff:${address}` : address
@@ -117,7 +118,7 @@ function handleOf(socket: Socket, isSix: boolean, host: string): UdpSocket {
     broadcast: (bytes) => {
       if (isSix) return
       socket.setBroadcast(true)
-      send(bytes, broadcastAddressOf(host), socket.address().port)
+      send(bytes, selectBroadcastAddress(host), socket.address().port)
     },
     close: () => new Promise((resolve) => socket.close(() => resolve())),
   }

@@ -34,7 +34,7 @@ export class FrameMeter {
   }
 
   /** Handles the next bytes. */
-  note(chunk: Buffer): void {
+  measureChunk(chunk: Buffer): void {
     let at = 0
     while (at < chunk.length) at = this.#isInHeader ? this.#readHeader(chunk, at) : this.#passPayload(chunk, at)
     if (this.#heldBytes > 0) this.#heldBytes += bytesPerChunk
@@ -46,13 +46,13 @@ export class FrameMeter {
 
   #readHeader(chunk: Buffer, start: number): number {
     let at = start
-    while (at < chunk.length && this.#isInHeader) this.#noteHeaderByte(chunk[at++] ?? 0)
+    while (at < chunk.length && this.#isInHeader) this.#readHeaderByte(chunk[at++] ?? 0)
     if (!this.#isControl) this.#heldBytes += at - start
     if (!this.#isInHeader && this.#payloadBytes === 0) this.#endFrame()
     return at
   }
 
-  #noteHeaderByte(byte: number): void {
+  #readHeaderByte(byte: number): void {
     const place = this.#headerBytes++
     if (place === 0) {
       this.#isFinal = (byte & finalBit) !== 0

@@ -3,7 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { WebSocketConfig } from '../../config/index.ts'
-import { proxiedAddress } from '../proxy/proxied-address.ts'
+import { parseProxiedAddress } from '../proxy/proxied-address.ts'
 
 export interface UpgradeRules extends Pick<
   WebSocketConfig,
@@ -39,7 +39,7 @@ const subprotocols = ['mqtt', 'mqttv3.1']
 export function checkUpgrade({ url, httpVersion, headers }: UpgradeRequest, rules: UpgradeRules): UpgradeDecision {
   // RFC 6455 4.2.1. A body that one reader sees as a body and another as frames is an attack.
   if (httpVersion !== '1.1' || hasBody(headers)) return refuse(400, 'an upgrade is a GET of HTTP/1.1 without a body')
-  if (pathOf(url) !== rules.path) return refuse(404, `not found; MQTT is served under ${rules.path}`)
+  if (parsePath(url) !== rules.path) return refuse(404, `not found; MQTT is served under ${rules.path}`)
   if (!isOriginAllowed(headers.origin, rules)) {
     return refuse(403, 'pages of this origin may not connect; listeners.ws and listeners.wss: allow_origins')
   }
@@ -48,23 +48,23 @@ export function checkUpgrade({ url, httpVersion, headers }: UpgradeRequest, rule
   if (version !== undefined && version !== webSocketVersion) {
     return refuse(426, `WebSocket version ${webSocketVersion} is required`)
   }
-  const offered = offeredSubprotocols(headers['sec-websocket-protocol'])
-  if (preferredSubprotocol(offered) === undefined && (offered.size > 0 || rules.failsWithoutSubprotocol)) {
+  const offered = parseSubprotocols(headers['sec-websocket-protocol'])
+  if (selectSubprotocol(offered) === undefined && (offered.size > 0 || rules.failsWithoutSubprotocol)) {
     return refuse(400, 'offer the WebSocket subprotocol mqtt')
   }
   const named = rules.addressHeader === undefined ? undefined : headers[rules.addressHeader]
-  const clientAddress = lastForwardedAddress(named)
+  const clientAddress = parseForwardedAddress(named)
   if (named !== undefined && clientAddress === undefined) return refuse(400, `${rules.addressHeader} has no address`)
   return { allowed: true, clientAddress }
 }
 
 /** [MQTT-6.0.0-4] Returns the selected subprotocol; undefined if none is supported. */
-export function preferredSubprotocol(offered: ReadonlySet<string>): string | undefined {
+export function selectSubprotocol(offered: ReadonlySet<string>): string | undefined {
   return subprotocols.find((name) => offered.has(name))
 }
 
 /** Without the query, such as tokens, which is ignored. RFC 6455 4.2.1: it may be an absolute URL. */
-export function pathOf(url: string): string {
+export function parsePath(url: string): string {
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '')
   const end = path.search(/[?#]/)
   return end === -1 ? path : path.slice(0, end)
@@ -85,12 +85,12 @@ function refuse(status: number, why: string): UpgradeDecision {
  */
 function isOriginAllowed(origin: string | undefined, { allowedOrigins, isLoopback }: UpgradeRules): boolean {
   if (origin === undefined || allowedOrigins.includes('*')) return true
-  if (allowedOrigins.length > 0) return allowedOrigins.some((each) => sameOrigin(each, origin))
+  if (allowedOrigins.length > 0) return allowedOrigins.some((each) => isSameOrigin(each, origin))
   return !isLoopback || isLoopbackOrigin(origin)
 }
 
 /** Scheme and host are case-insensitive, and browsers send lower case. */
-function sameOrigin(one: string, other: string): boolean {
+function isSameOrigin(one: string, other: string): boolean {
   return one.toLowerCase().replace(/\/$/, '') === other.toLowerCase()
 }
 
@@ -100,14 +100,14 @@ function isLoopbackOrigin(origin: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost') || /^(127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
 }
 
-function offeredSubprotocols(header: string | undefined): ReadonlySet<string> {
+function parseSubprotocols(header: string | undefined): ReadonlySet<string> {
   if (header === undefined) return new Set()
   return new Set(header.split(',').map((name) => name.trim()))
 }
 
 /** Proxies append: the last address is from the nearest proxy; earlier ones can be forged. */
-function lastForwardedAddress(header: string | string[] | undefined): string | undefined {
+function parseForwardedAddress(header: string | string[] | undefined): string | undefined {
   const text = Array.isArray(header) ? header.join(',') : header
   const last = text?.split(',').at(-1)?.trim() ?? ''
-  return proxiedAddress(last.replace(/^\[(.*)\]$/, '$1'))
+  return parseProxiedAddress(last.replace(/^\[(.*)\]$/, '$1'))
 }

@@ -38,7 +38,7 @@ interface WebSocketPeer extends ClientAddress {
  * Creates the stream of an open WebSocket. Set its `onData` and `onClose` in the same turn. `socket`: the socket of the WebSocket, if
  * the client is unauthenticated; the bytes of incomplete messages are counted there.
  */
-export function streamOverWebSocket(webSocket: WebSocket, peer: WebSocketPeer, socket?: Socket): ByteStream {
+export function createWebSocketStream(webSocket: WebSocket, peer: WebSocketPeer, socket?: Socket): ByteStream {
   const stream = new WebSocketStream(webSocket, peer, socket)
   if (socket !== undefined) stream.countOn(socket)
   if (webSocket instanceof AcceptedWebSocket) webSocket.closeDelay = stream
@@ -130,7 +130,7 @@ class WebSocketStream implements ByteStream {
     this.#webSocket.send(buffer, frameOptions, done)
   }
 
-  whenDrained(done: () => void): void {
+  waitUntilDrained(done: () => void): void {
     if (this.#socket === undefined) setImmediate(done)
     else drainInput(this.#socket, done)
   }
@@ -179,23 +179,23 @@ class WebSocketStream implements ByteStream {
     this.#continueReading()
   }
 
-  noteMessage(bytes: Buffer, isBinary: boolean): void {
+  handleMessage(bytes: Buffer, isBinary: boolean): void {
     // [MQTT-6.0.0-1] Anything but binary frames ends the connection.
     if (!isBinary) this.#closeWithError(unsupportedData, 'a text frame: MQTT uses binary frames only')
     else if (bytes.length > 0) this.onData(bytes)
-    else this.noteBareFrame()
+    else this.countBareFrame()
   }
 
   /** RFC 6455 5.5.3: only the latest of several pings needs a pong, so at most one is being sent. */
-  notePing(payload: Buffer): void {
-    this.noteBareFrame()
+  handlePing(payload: Buffer): void {
+    this.countBareFrame()
     if (this.#isEnding) return
     if (this.#isSendingPong) this.#nextPong = Buffer.from(payload)
     else this.#sendPong(Buffer.from(payload))
   }
 
   /** Counts a frame without MQTT bytes, and closes the connection if there are too many. */
-  noteBareFrame(): void {
+  countBareFrame(): void {
     const nowMs = performance.now()
     const forgotten = ((nowMs - this.#bareFramesAtMs) / 1_000) * bareFramesPerSecond
     this.#bareFrames = Math.max(0, this.#bareFrames - forgotten) + 1
@@ -203,14 +203,14 @@ class WebSocketStream implements ByteStream {
     if (this.#bareFrames > maxBareFrames) this.#closeWithError(policyViolation, 'a flood of pings or empty frames')
   }
 
-  noteError(error: Error): void {
+  handleError(error: Error): void {
     this.#isEnding = true
     this.#error ??= error
     this.onBuffered()
   }
 
   /** While reading is paused, data before the close frame may be unread, so `onClose` is called after reading resumes. */
-  noteClosed(): void {
+  handleClosed(): void {
     this.#isEnding = true
     this.onData = ignore
     this.onBuffered()
@@ -228,7 +228,7 @@ class WebSocketStream implements ByteStream {
 
   #measure(meter: FrameMeter, chunk: Buffer): void {
     const before = meter.heldBytes
-    meter.note(chunk)
+    meter.measureChunk(chunk)
     if (meter.heldBytes + before === 0) return
     if (this.#isEnding) return this.#limitAfterClose()
     // The stream is destroyed without a close frame, because the message could grow until the client responds to a close frame.
@@ -293,25 +293,25 @@ function replaceEndListener(socket: Socket, stream: WebSocketStream): void {
 function passMessage(this: WebSocket, bytes: RawData, isBinary: boolean): void {
   const { byteStream } = this as StreamSocket
   // `binaryType` has its default, so messages are Buffers.
-  byteStream.noteMessage(bytes as Buffer, isBinary)
+  byteStream.handleMessage(bytes as Buffer, isBinary)
 }
 
 function passPing(this: WebSocket, payload: Buffer): void {
   const { byteStream } = this as StreamSocket
-  byteStream.notePing(payload)
+  byteStream.handlePing(payload)
 }
 
 function passPong(this: WebSocket): void {
   const { byteStream } = this as StreamSocket
-  byteStream.noteBareFrame()
+  byteStream.countBareFrame()
 }
 
 function passError(this: WebSocket, error: Error): void {
   const { byteStream } = this as StreamSocket
-  byteStream.noteError(error)
+  byteStream.handleError(error)
 }
 
 function passClose(this: WebSocket): void {
   const { byteStream } = this as StreamSocket
-  byteStream.noteClosed()
+  byteStream.handleClosed()
 }

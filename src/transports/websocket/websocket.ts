@@ -16,8 +16,8 @@ import { type AcceptorOptions, openConnectionAcceptor, type OnAccept } from '../
 import type { SharedSocket } from '../streams/unanswered-socket.ts'
 import type { TlsUpgrade } from '../tcp/tls-upgrade.ts'
 import { AcceptedWebSocket, WebSocketServer } from './websocket-library.ts'
-import { streamOverWebSocket } from './websocket-stream.ts'
-import { checkUpgrade, pathOf, preferredSubprotocol, type UpgradeRules, webSocketVersion } from './upgrade-request.ts'
+import { createWebSocketStream } from './websocket-stream.ts'
+import { checkUpgrade, parsePath, selectSubprotocol, type UpgradeRules, webSocketVersion } from './upgrade-request.ts'
 
 /** A connection after the connection acceptor, and after TLS if configured. */
 export interface IncomingSocket extends ClientAddress {
@@ -59,7 +59,7 @@ export async function listenWebSocket(
   options: WebSocketListenOptions,
 ): Promise<ReconfigurableListener<WebSocketListenOptions>> {
   let { tls } = options
-  const acceptor = await openConnectionAcceptor(acceptorOptionsOf(options), acceptHandler(options))
+  const acceptor = await openConnectionAcceptor(toAcceptorOptions(options), createAcceptHandler(options))
   return {
     host: acceptor.host,
     port: acceptor.port,
@@ -71,7 +71,7 @@ export async function listenWebSocket(
     change(changed): void {
       tls?.retire()
       tls = changed.tls
-      acceptor.change(acceptorOptionsOf(changed), acceptHandler(changed))
+      acceptor.change(toAcceptorOptions(changed), createAcceptHandler(changed))
     },
   }
 }
@@ -80,11 +80,11 @@ export async function listenWebSocket(
  * If a proxy sends client addresses, address rules apply to these. The connection acceptor knows only the proxy's
  * address.
  */
-function acceptorOptionsOf(options: WebSocketListenOptions): AcceptorOptions {
+function toAcceptorOptions(options: WebSocketListenOptions): AcceptorOptions {
   return options.addressHeader === undefined ? options : { ...options, accessRules: undefined }
 }
 
-function acceptHandler(options: WebSocketListenOptions): OnAccept {
+function createAcceptHandler(options: WebSocketListenOptions): OnAccept {
   const { tls } = options
   const upgrade = new WebSocketAcceptor(options)
   return (raw, address) => {
@@ -102,7 +102,7 @@ interface PendingUpgrade {
   checksLeft: number
   /** The response was sent. Further data is ignored. */
   isRefused: boolean
-  readonly whenClosed: () => void
+  readonly onClosed: () => void
 }
 
 /**
@@ -125,9 +125,9 @@ export class WebSocketAcceptor {
     this.#http.on('request', (request, response) => this.#respondToRequest(request, response))
     this.#http.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
     this.#http.on('clientError', (error, socket) =>
-      this.#refuse(socket, statusOf(error), `no request: ${error.message}`),
+      this.#refuse(socket, toHttpStatus(error), `no request: ${error.message}`),
     )
-    this.#webSockets = new WebSocketServer(webSocketSettings(options.maxMessageBytes))
+    this.#webSockets = new WebSocketServer(createWebSocketSettings(options.maxMessageBytes))
     this.#webSockets.on('wsClientError', (error, socket) => this.#refuse(socket, 400, error.message))
   }
 
@@ -135,10 +135,10 @@ export class WebSocketAcceptor {
   handleSocket(incoming: IncomingSocket): void {
     const { socket } = incoming
     const checksLeft = Math.max(1, Math.ceil(this.#options.upgradeTimeoutMs / upgradeCheckMs))
-    const whenClosed = (): void => this.#remove(socket)
-    this.#waiting.set(socket, { incoming, checksLeft, isRefused: false, whenClosed })
+    const onClosed = (): void => this.#remove(socket)
+    this.#waiting.set(socket, { incoming, checksLeft, isRefused: false, onClosed })
     this.#timer ??= setInterval(() => this.#closeLate(), upgradeCheckMs).unref()
-    socket.once('close', whenClosed)
+    socket.once('close', onClosed)
     this.#http.emit('connection', socket)
   }
 
@@ -156,24 +156,24 @@ export class WebSocketAcceptor {
     const address = result.clientAddress ?? incoming.address
     if (result.clientAddress !== undefined) incoming.socket.share?.move(address)
     if (this.#rules?.allows(address) === false) {
-      this.#noteRefused(socket, address, 'address-denied')
+      this.#reportRefusal(socket, address, 'address-denied')
       return this.#refuse(socket, 403, 'clients of this address may not connect')
     }
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       this.#remove(socket)
-      this.#options.onStream(streamOverWebSocket(webSocket, { ...incoming, address }, incoming.socket))
+      this.#options.onStream(createWebSocketStream(webSocket, { ...incoming, address }, incoming.socket))
     })
   }
 
   /** A request without an upgrade, usually of a browser. */
   #respondToRequest(request: IncomingMessage, response: ServerResponse): void {
-    const isHere = pathOf(request.url ?? '') === this.#options.path
+    const isHere = parsePath(request.url ?? '') === this.#options.path
     const status = isHere ? 426 : 404
     const why = isHere ? 'MQTT is served here, over WebSocket' : 'not found'
     if (isHere) response.setHeader('Upgrade', 'websocket')
     response.writeHead(status, { 'Content-Type': 'text/plain', Connection: 'close' })
     response.end(`${why}\n`)
-    this.#noteRefused(request.socket, `${status}: ${why}`)
+    this.#reportRefusal(request.socket, `${status}: ${why}`)
   }
 
   /** Sends one short response and closes. A peer that does not read it is disconnected like one without a request. */
@@ -185,10 +185,10 @@ export class WebSocketAcceptor {
     socket.on('error', ignore)
     socket.resume()
     socket.end(`${head}Content-Length: ${why.length + 1}\r\n\r\n${why}\n`)
-    this.#noteRefused(socket, `${status}: ${why}`)
+    this.#reportRefusal(socket, `${status}: ${why}`)
   }
 
-  #noteRefused(
+  #reportRefusal(
     socket: Duplex,
     why: string,
     reason: 'invalid-handshake' | 'address-denied' = 'invalid-handshake',
@@ -203,7 +203,7 @@ export class WebSocketAcceptor {
     for (const [socket, waiting] of this.#waiting) {
       waiting.checksLeft -= 1
       if (waiting.checksLeft > 0) continue
-      this.#noteRefused(socket, 'no WebSocket request in time')
+      this.#reportRefusal(socket, 'no WebSocket request in time')
       socket.destroy()
     }
   }
@@ -211,7 +211,7 @@ export class WebSocketAcceptor {
   #remove(socket: Duplex): void {
     const waiting = this.#waiting.get(socket)
     if (waiting === undefined) return
-    socket.off('close', waiting.whenClosed)
+    socket.off('close', waiting.onClosed)
     this.#waiting.delete(socket)
     if (this.#waiting.size > 0) return
     clearInterval(this.#timer)
@@ -219,7 +219,7 @@ export class WebSocketAcceptor {
   }
 }
 
-function webSocketSettings(maxMessageBytes: number) {
+function createWebSocketSettings(maxMessageBytes: number) {
   return {
     noServer: true,
     WebSocket: AcceptedWebSocket,
@@ -234,11 +234,11 @@ function webSocketSettings(maxMessageBytes: number) {
     maxFragments,
     maxBufferedChunks: Math.max(maxFragments, Math.ceil(maxMessageBytes / minBytesPerChunk)),
     closeTimeout: closeTimeoutMs,
-    handleProtocols: (offered: Set<string>) => preferredSubprotocol(offered) ?? false,
+    handleProtocols: (offered: Set<string>) => selectSubprotocol(offered) ?? false,
   } as const
 }
 
 /** Returns the status for an error of the HTTP parser. */
-function statusOf(error: NodeJS.ErrnoException): number {
+function toHttpStatus(error: NodeJS.ErrnoException): number {
   return error.code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
 }

@@ -20,6 +20,6 @@ export class RuleError extends Error {
 }
 
 /** Returns the error for a reached limit: what was too large, and the name and value of the limit. */
-export function limitError(subject: string, limit: string, maximum: number): RuleError {
+export function createLimitError(subject: string, limit: string, maximum: number): RuleError {
   return new RuleError(`${subject}: limit ${limit} is ${maximum}`, 'limit')
 }

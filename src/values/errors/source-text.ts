@@ -7,7 +7,7 @@ export interface SourcePosition {
 }
 
 /** Returns line and column of the character at offset `at`. */
-export function positionAt(source: string, at: number): SourcePosition {
+export function findPosition(source: string, at: number): SourcePosition {
   let line = 1
   let lineStart = 0
   for (let end = source.indexOf('\n'); end !== -1 && end < at; end = source.indexOf('\n', end + 1)) {
@@ -18,7 +18,7 @@ export function positionAt(source: string, at: number): SourcePosition {
 }
 
 /** Returns `text` for a message: in quotes, at most 40 characters, control characters replaced. */
-export function quoted(text: string): string {
+export function quoteText(text: string): string {
   const characters = Array.from(text.slice(0, 100))
   const shown = characters.length > 40 ? `${characters.slice(0, 40).join('')}…` : characters.join('')
   // oxlint-disable-next-line no-control-regex -- control characters are what must not reach a terminal

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { ctlCommands } from '../../../src/cli/ctl/commands/all.ts'
-import { allPages } from '../../../src/cli/ctl/all-pages.ts'
+import { readAllPages } from '../../../src/cli/ctl/all-pages.ts'
 import { runProgram } from '../../../src/cli/program.ts'
 import { Terminal } from '../../../src/cli/terminal/terminal.ts'
 import { UdpCoapDevice } from '../../gateways/udp-coap-device.ts'
@@ -305,7 +305,7 @@ test('every operation has a godwit ctl command, and every command is tested', as
 test('a list of many pages is printed completely', async () => {
   const rows = Array.from({ length: 25 }, (_, row) => row)
   const pages: number[] = []
-  const found = await allPages(async ({ page }) => {
+  const found = await readAllPages(async ({ page }) => {
     pages.push(page)
     const data = rows.slice((page - 1) * 10, page * 10)
     return { reply: { data, meta: { hasnext: page < 3 } } }
@@ -313,5 +313,5 @@ test('a list of many pages is printed completely', async () => {
   assert.deepEqual('reply' in found && found.reply.data, rows)
   assert.deepEqual(pages, [1, 2, 3])
   const failure = { kind: 'refused', code: 101, status: 500, message: 'no' } as const
-  assert.deepEqual(await allPages(async () => ({ failure })), { failure })
+  assert.deepEqual(await readAllPages(async () => ({ failure })), { failure })
 })

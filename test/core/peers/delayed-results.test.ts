@@ -14,7 +14,7 @@ const hook: RuleHook = {
     return 0
   },
   runTriggers: () => assert.fail('no events are recorded'),
-  noteLost: () => assert.fail('no events are recorded'),
+  recordLost: () => assert.fail('no events are recorded'),
 }
 
 test('a rule delays messages on every shard, and they survive a kill and another number of shards', () => {

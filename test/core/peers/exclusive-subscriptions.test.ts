@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ownerOf } from '../../../src/core/index.ts'
+import { computeTopicShard } from '../../../src/core/index.ts'
 import { reasonCodes, type TopicFilter } from '../../../src/protocol/index.ts'
 import { Rulebook } from '../denied-actions.ts'
 import type { PacketClient } from './packet-client.ts'
@@ -131,7 +131,7 @@ describe('an exclusive subscription', () => {
   test('that an administrator requests is free again if the client disconnects before the response, and refused if the shard with the registry fails', () => {
     const books = ['$exclusive/door', '$exclusive/gate', '$exclusive/roof', '$exclusive/wall'] as TopicFilter[]
     for (const wanted of books) {
-      const recordStore = ownerOf(wanted.slice('$exclusive/'.length), 3)
+      const recordStore = computeTopicShard(wanted.slice('$exclusive/'.length), 3)
       const place = (recordStore + 1) % 3
       const cores = several()
       const first = cores.client(place, 'first')
@@ -175,7 +175,7 @@ describe('an exclusive subscription', () => {
 
   for (const how of ['goes', 'dies with its shard'] as const) {
     test(`whose client ${how} while the shard with the registry is not ready is free when that is ready`, () => {
-      const recordStore = ownerOf('door', 3)
+      const recordStore = computeTopicShard('door', 3)
       const [place, third] = [(recordStore + 1) % 3, (recordStore + 2) % 3]
       const cores = several()
       const [first, second] = [cores.client(place, 'first'), cores.client(third, 'second')]
@@ -200,9 +200,11 @@ describe('an exclusive subscription', () => {
   }
 
   test('is refused if the shard with the registry fails, and other filters of the same SUBSCRIBE and of administrators still wait', () => {
-    const recordStore = ownerOf('door', 3)
+    const recordStore = computeTopicShard('door', 3)
     const [place, third] = [(recordStore + 1) % 3, (recordStore + 2) % 3]
-    const [one, other] = ['gate', 'roof', 'wall', 'yard', 'hall', 'pond'].filter((name) => ownerOf(name, 3) === third)
+    const [one, other] = ['gate', 'roof', 'wall', 'yard', 'hall', 'pond'].filter(
+      (name) => computeTopicShard(name, 3) === third,
+    )
     const cores = several()
     const client = cores.client(place, 'client')
     cores.settle()
@@ -234,22 +236,22 @@ describe('an exclusive subscription', () => {
   })
 
   test('that was granted while other filters of its SUBSCRIBE are still requested is held after the shard with the registry failed', () => {
-    const recordStore = ownerOf('door', 3)
+    const recordStore = computeTopicShard('door', 3)
     const place = (recordStore + 1) % 3
     const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find(
-      (name) => ownerOf(name, 3) === (recordStore + 2) % 3,
+      (name) => computeTopicShard(name, 3) === (recordStore + 2) % 3,
     )
     assert.ok(elsewhere !== undefined, 'one of these is in the registry of the third shard')
     const cores = several()
     const [first, second] = [cores.client(place, 'first'), cores.client((recordStore + 2) % 3, 'second')]
     cores.settle()
-    cores.holdLink(ownerOf(elsewhere, 3), place)
+    cores.holdLink(computeTopicShard(elsewhere, 3), place)
     first.subscribeTo([filter, `$exclusive/${elsewhere}`])
     cores.settle()
     cores.kill(recordStore)
     cores.start(recordStore)
     cores.settle()
-    cores.releaseLink(ownerOf(elsewhere, 3), place)
+    cores.releaseLink(computeTopicShard(elsewhere, 3), place)
     cores.settle()
     assert.equal(first.grantedQoS.get(filter), 2)
     second.subscribe(filter)
@@ -258,9 +260,9 @@ describe('an exclusive subscription', () => {
   })
 
   test('is not reserved by a client without permission for it', () => {
-    const recordStore = ownerOf('door', 3)
+    const recordStore = computeTopicShard('door', 3)
     const [place, third] = [(recordStore + 1) % 3, (recordStore + 2) % 3]
-    const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find((name) => ownerOf(name, 3) === third)
+    const elsewhere = ['gate', 'roof', 'wall', 'yard', 'hall'].find((name) => computeTopicShard(name, 3) === third)
     const rulebook = new Rulebook()
     const cores = several({ permissions: rulebook })
     const otherClient = cores.client(place, 'stranger')
@@ -305,7 +307,7 @@ describe('an exclusive subscription', () => {
   })
 
   test('that an administrator makes for a client that disconnects during its own request for the same filter is held', () => {
-    const recordStore = ownerOf('door', 3)
+    const recordStore = computeTopicShard('door', 3)
     const place = (recordStore + 1) % 3
     const cores = several()
     const [first, second] = [cores.client(place, 'first', stored), cores.client(recordStore, 'second')]

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bareFilter, type TopicFilter } from '../../../src/protocol/index.ts'
+import { removeFilterPrefix, type TopicFilter } from '../../../src/protocol/index.ts'
 import type { PacketClient } from './packet-client.ts'
 import { SeveralCores } from './several-cores.ts'
 
@@ -28,7 +28,7 @@ test('a filter of sessions on several shards is counted once, while sessions beg
     )
     cores.settle()
     const held = new Map<PacketClient, Set<TopicFilter>>(clients.map((client) => [client, new Set()]))
-    const distinct = (): number => new Set([...held.values()].flatMap((some) => [...some].map(bareFilter))).size
+    const distinct = (): number => new Set([...held.values()].flatMap((some) => [...some].map(removeFilterPrefix))).size
     for (let change = 0; change < 30; change++) {
       const client = cores.random.pick(clients)
       const filter = cores.random.pick(filters)

@@ -13,8 +13,8 @@ test('the only shard is ready at once, owns each topic, and waits for no peer', 
   assert.deepEqual([peers.isReady, peers.hasAny, peers.all.length], [true, false, 0])
   for (let number = 0; number < 50; number++) assert.equal(peers.ownerOf(`topic/${number}`), undefined)
   assert.equal(peers.takeBarrier(), undefined)
-  assert.deepEqual([peers.hasUnconfirmed, peers.sentToEach()], [false, [0]])
-  assert.throws(() => peers.peer(0), /shard 0 is not a peer of shard 0/)
+  assert.deepEqual([peers.hasUnconfirmed, peers.countSentToEach()], [false, [0]])
+  assert.throws(() => peers.requirePeer(0), /shard 0 is not a peer of shard 0/)
 })
 
 test('the only shard does not count filters for peers', () => {
@@ -22,7 +22,7 @@ test('the only shard does not count filters for peers', () => {
   for (const filter of filters) interest.change(filter, part, 1)
   interest.changePresence(filters, 1)
   interest.changeFullness(filters, 1)
-  assert.deepEqual([interest.hasChanges, interest.of(filters[0])], [false, undefined])
+  assert.deepEqual([interest.hasChanges, interest.find(filters[0])], [false, undefined])
 })
 
 test('one of several shards waits for its peers, and counts filters for them', () => {
@@ -32,5 +32,5 @@ test('one of several shards waits for its peers, and counts filters for them', (
   assert.deepEqual(owners, new Set([0, undefined, 2]))
   for (const filter of filters) peers.interest.change(filter, part, 1)
   peers.interest.changePresence(filters, 1)
-  assert.deepEqual([peers.interest.of(filters[0])?.present, peers.interest.of(filters[1])?.present], [0, 2])
+  assert.deepEqual([peers.interest.find(filters[0])?.present, peers.interest.find(filters[1])?.present], [0, 2])
 })

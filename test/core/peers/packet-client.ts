@@ -310,7 +310,7 @@ const ackTypes: readonly AckType[] = ['puback', 'pubrec', 'pubrel', 'pubcomp']
 function publishPacket(sending: Sending, topics: TopicTable): PublishPacket {
   const payload = Buffer.from(sending.payload)
   const flags = { qos: sending.qos, retain: sending.retain, dup: sending.wasSent }
-  const packet = new PublishPacket(topics.named(sending.topic), flags, payload)
+  const packet = new PublishPacket(topics.internName(sending.topic), flags, payload)
   packet.packetId = sending.packetId
   packet.frameEnd = payload.length
   sending.wasSent = true

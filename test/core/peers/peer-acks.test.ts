@@ -10,10 +10,10 @@ import { reasonCodes } from '../../../src/protocol/index.ts'
 test('the confirmation of a message that moved on waits for the next shard, and later confirmations do not', () => {
   const confirmations = new PeerAcks()
   const passedOn = new CommitBarrier()
-  confirmations.note(1, { batch: 0, isAwaited: true, barrier: passedOn })
-  confirmations.note(2, { batch: 7, isAwaited: true })
+  confirmations.recordHandled(1, { batch: 0, isAwaited: true, barrier: passedOn })
+  confirmations.recordHandled(2, { batch: 7, isAwaited: true })
   assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 1, refused: undefined, uncommitted: [1] })
-  confirmations.committed(7)
+  confirmations.recordCommitted(7)
   assert.deepEqual(confirmations.take(), { kind: 'committed', upTo: 2, refused: undefined, uncommitted: [1] })
   assert.equal(confirmations.take(), undefined)
   confirmations.refuse(1, reasonCodes.quotaExceeded)

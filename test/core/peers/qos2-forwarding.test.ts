@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ownerOf } from '../../../src/core/index.ts'
+import { computeTopicShard } from '../../../src/core/index.ts'
 import { reasonCodes } from '../../../src/protocol/index.ts'
 import type { ClientTraits, PacketClient } from './packet-client.ts'
 import { SeveralCores } from './several-cores.ts'
@@ -360,7 +360,9 @@ function withHeldLink(): { cores: SeveralCores; topic: string; publisher: Packet
 
 /** A topic whose retained message the shard stores. */
 function topicOf(shard: number): string {
-  const topic = ['door', 'gate', 'roof', 'wall', 'yard', 'hall', 'pond'].find((name) => ownerOf(name, 3) === shard)
+  const topic = ['door', 'gate', 'roof', 'wall', 'yard', 'hall', 'pond'].find(
+    (name) => computeTopicShard(name, 3) === shard,
+  )
   assert.ok(topic !== undefined, `shard ${shard} owns one of them`)
   return topic
 }

@@ -54,7 +54,7 @@ function republish(): CoreRules {
       return 0
     },
     runTriggers: () => assert.fail('no events are recorded'),
-    noteLost: () => assert.fail('no events are recorded'),
+    recordLost: () => assert.fail('no events are recorded'),
   }
   return { hook, rule, filters: ['in/#', 'chain'] as TopicFilter[] }
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ownerOf, type CoreSettings } from '../../../src/core/index.ts'
+import { computeTopicShard, type CoreSettings } from '../../../src/core/index.ts'
 import type { PacketClient } from './packet-client.ts'
 import { SeveralCores } from './several-cores.ts'
 import { testLength } from '../../test-length.ts'
@@ -13,7 +13,8 @@ const stored = { expirySeconds: 3_600 } as const
 
 /** Returns a topic that the shard owns. */
 function topicOn(shard: number, name: string): string {
-  for (let attempt = 0; ; attempt++) if (ownerOf(`t/${name}${attempt}`, 3) === shard) return `t/${name}${attempt}`
+  for (let attempt = 0; ; attempt++)
+    if (computeTopicShard(`t/${name}${attempt}`, 3) === shard) return `t/${name}${attempt}`
 }
 
 describe('a retained message', () => {

@@ -7,9 +7,9 @@
 
 import {
   changeShards,
-  fromStored,
+  createMessageFromStored,
   Message,
-  shardOf,
+  computeOwnerShard,
   toStored,
   type Command,
   type CommandResult,
@@ -82,7 +82,7 @@ export class SeveralCores {
   idOn(shard: PeerNumber, name: string): string {
     for (let attempt = 0; ; attempt++) {
       const id = attempt === 0 ? name : `${name}-${attempt}`
-      if (shardOf(id, this.count) === shard) return id
+      if (computeOwnerShard(id, this.count) === shard) return id
     }
   }
 
@@ -99,7 +99,7 @@ export class SeveralCores {
   }
 
   shardOfId(clientId: string): PeerNumber {
-    return shardOf(clientId, this.count)
+    return computeOwnerShard(clientId, this.count)
   }
 
   /** Does nothing if the shard has failed. */
@@ -259,7 +259,7 @@ export class SeveralCores {
   advance(ms: number): void {
     this.nowMs += ms
     for (const core of this.cores)
-      if (core !== undefined && core.core.nextDeadlineMs() <= this.nowMs) core.handle({ kind: 'tick' })
+      if (core !== undefined && core.core.findNextDeadlineMs() <= this.nowMs) core.handle({ kind: 'tick' })
   }
 
   #deliver(link: Link): void {
@@ -282,8 +282,8 @@ export class SeveralCores {
 
   #sent(sends: SendList): void {
     for (let index = 0; index < sends.length; index++) {
-      const client = sends.connectionAt(index).output as PacketClient
-      if (client.connection === sends.connectionAt(index)) client.receive(sends, index)
+      const client = sends.getConnection(index).output as PacketClient
+      if (client.connection === sends.getConnection(index)) client.receive(sends, index)
     }
   }
 
@@ -319,7 +319,13 @@ function copiedByLink(message: PeerMessage, topics: TopicTable): PeerMessage {
   return message
 }
 
-function copied(message: Parameters<typeof toStored>[0], topics: TopicTable): ReturnType<typeof fromStored> {
+function copied(
+  message: Parameters<typeof toStored>[0],
+  topics: TopicTable,
+): ReturnType<typeof createMessageFromStored> {
   const stored = toStored(message)
-  return fromStored({ ...stored, payload: Buffer.from(stored.payload) }, topics.named(message.topic.name))
+  return createMessageFromStored(
+    { ...stored, payload: Buffer.from(stored.payload) },
+    topics.internName(message.topic.name),
+  )
 }

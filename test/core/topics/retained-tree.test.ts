@@ -35,7 +35,7 @@ function rest(cursor: RetainedCursor<Note>, limitVisited: number): Note[] {
 
 const namesOf = (notes: readonly Note[]): string[] => notes.map((note) => note.topicName).toSorted()
 const matching = (tree: RetainedTree<Note>, filter: string): string[] =>
-  namesOf(rest(tree.matching(topicFilter(filter)), 1_000))
+  namesOf(rest(tree.walkMatching(topicFilter(filter)), 1_000))
 
 const change = fc.record({ sets: fc.boolean(), topic: topicNames, bytes: fc.nat(100) })
 type Change = typeof change extends fc.Arbitrary<infer C> ? C : never
@@ -72,7 +72,7 @@ test('the tree holds the last message of each topic, counts it, and finds it by 
         )
         for (const filter of filters) {
           const expected = [...known.values()].filter((note) => matchesFilter(filter, note.topicName))
-          const found = rest(tree.matching(filter), limitVisited)
+          const found = rest(tree.walkMatching(filter), limitVisited)
           assert.deepEqual(namesOf(found), namesOf(expected), filter)
           for (const note of found) assert.equal(known.get(note.topicName), note, 'the last one, not an earlier one')
         }
@@ -99,7 +99,7 @@ test('if the tree changes between slices, a cursor returns each topic that is pr
         const staying = new Set(known.keys())
         const everThere = new Set(known.values())
 
-        const cursor = tree.matching(filter)
+        const cursor = tree.walkMatching(filter)
         const given: Note[] = []
         for (const changes of changesBetween) {
           const slice = cursor.next(limitVisited)
@@ -150,7 +150,7 @@ test('a message moves to a lower level when a second one is added below, and bot
 
 test('a slice visits at most its limit, also without a match', () => {
   const topics = Array.from({ length: 100 }, (_, at) => `site/${at}/temperature`)
-  const cursor = treeOf(...topics).matching(topicFilter('site/+/humidity'))
+  const cursor = treeOf(...topics).walkMatching(topicFilter('site/+/humidity'))
   let slices = 1
   while (!cursor.next(10).isEnd) slices += 1
   assert.ok(slices >= 10, `${slices} slices`)

@@ -14,7 +14,7 @@ const subscribers: readonly Subscriber[] = ['s1', 's2', 's3'].map((name) => ({ n
 /** Each match as `subscriber qos`, or `group subscriber qos` if it is shared. */
 function matches(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[] {
   const found: string[] = []
-  const exact = trie.exactSubscribers(topic)
+  const exact = trie.findExactSubscribers(topic)
   const subscriberLists = exact === undefined ? [] : [exact]
   trie.addWildcardSubscribers(topic, subscriberLists)
   for (const filterSubscribers of subscriberLists) {
@@ -29,7 +29,7 @@ function matches(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[]
 /** The same matches, found by the method that also returns the filter. */
 function explained(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[] {
   const found: string[] = []
-  for (const [filter, filterSubscribers] of trie.matching(topic)) {
+  for (const [filter, filterSubscribers] of trie.walkMatching(topic)) {
     assert.equal(matchesFilter(filter, topic), true, filter)
     const entries = [...filterSubscribers.entries()]
     assert.equal(filterSubscribers.size, entries.length)

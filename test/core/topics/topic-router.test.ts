@@ -29,7 +29,7 @@ function summaryOf(plan: DeliveryPlan<Subscriber>): object {
   const recipients = plan.localMatches.map((recipient) => ({
     subscriber: recipient.subscriber.name,
     ...summaryOfOptions(recipient),
-    own: summaryOfOptions(recipient.effectiveFor(true)),
+    own: summaryOfOptions(recipient.selectEffective(true)),
     hasNoLocal: recipient.hasNoLocal,
     allNoLocal: recipient.allNoLocal,
   }))
@@ -140,7 +140,7 @@ class World {
   }
 
   publish(topic: Topic): void {
-    assert.deepEqual(summaryOf(this.routes.planFor(topic)), expectedPlan(this.#subscriptions.values(), topic))
+    assert.deepEqual(summaryOf(this.routes.resolvePlan(topic)), expectedPlan(this.#subscriptions.values(), topic))
   }
 
   subscribe(subscription: Subscription): void {
@@ -191,11 +191,11 @@ test('a plan from the cache is always the plan of the current subscriptions', ()
 test('a subscriber is found that subscribes to a topic after its last subscriber left', () => {
   const routes = routesOf(['a/b', one, {}])
   const topic = topicOf('a/b')
-  assert.equal(routes.planFor(topic).localMatches.length, 1)
+  assert.equal(routes.resolvePlan(topic).localMatches.length, 1)
   routes.unsubscribe(topicFilter('a/b'), one)
-  assert.equal(routes.planFor(topic).isEmpty, true)
+  assert.equal(routes.resolvePlan(topic).isEmpty, true)
   routes.subscribe(topicFilter('a/b'), two, optionsOf({}))
-  assert.equal(routes.planFor(topic).localMatches[0].subscriber, two)
+  assert.equal(routes.resolvePlan(topic).localMatches[0].subscriber, two)
 })
 
 function routesOf(...subscriptions: [filter: string, subscriber: Subscriber, options: Partial<SubscriptionOptions>][]) {
@@ -208,7 +208,7 @@ function routesOf(...subscriptions: [filter: string, subscriber: Subscriber, opt
 
 test('[MQTT-3.3.5-1] [MQTT5-3.3.4-2] overlapping subscriptions give one copy at the highest QoS', () => {
   const routes = routesOf(['a/b', one, { qos: 0 }], ['a/+', one, { qos: 2 }], ['#', one, { qos: 1 }])
-  const { localMatches } = routes.planFor(topicOf('a/b'))
+  const { localMatches } = routes.resolvePlan(topicOf('a/b'))
   assert.deepEqual(
     localMatches.map(({ subscriber, qos }) => [subscriber.name, qos]),
     [['one', 2]],
@@ -223,24 +223,28 @@ test('[MQTT5-3.3.4-4] the one copy has the identifiers of all its subscriptions,
     ['#', one, { identifier: 9 }],
     ['#', two, {}],
   )
-  const identifiers = routes.planFor(topicOf('a/b')).localMatches.map((each) => each.identifiers?.toSorted())
+  const identifiers = routes.resolvePlan(topicOf('a/b')).localMatches.map((each) => each.identifiers?.toSorted())
   assert.deepEqual(identifiers, [[7, 7, 9], undefined])
 })
 
 test('[MQTT5-3.8.3-3] a subscription with No Local gets no messages of its own client, and other subscriptions do', () => {
   const topic = topicOf('a/b')
-  const [only] = routesOf(['a/b', one, { noLocal: true, qos: 1 }]).planFor(topic).localMatches
+  const [only] = routesOf(['a/b', one, { noLocal: true, qos: 1 }]).resolvePlan(topic).localMatches
   assert.equal(only.allNoLocal, true)
-  assert.equal(only.effectiveFor(true), undefined)
-  assert.equal(only.effectiveFor(false)?.qos, 1)
+  assert.equal(only.selectEffective(true), undefined)
+  assert.equal(only.selectEffective(false)?.qos, 1)
 
   const [mixed] = routesOf(
     ['a/b', one, { noLocal: true, qos: 2, identifier: 1, retainAsPublished: true }],
     ['#', one, { qos: 1, identifier: 2 }],
-  ).planFor(topic).localMatches
+  ).resolvePlan(topic).localMatches
   assert.equal(mixed.allNoLocal, false)
-  assert.deepEqual(summaryOfOptions(mixed.effectiveFor(true)), { qos: 1, retainAsPublished: false, identifiers: [2] })
-  assert.deepEqual(summaryOfOptions(mixed.effectiveFor(false)), {
+  assert.deepEqual(summaryOfOptions(mixed.selectEffective(true)), {
+    qos: 1,
+    retainAsPublished: false,
+    identifiers: [2],
+  })
+  assert.deepEqual(summaryOfOptions(mixed.selectEffective(false)), {
     qos: 2,
     retainAsPublished: true,
     identifiers: [1, 2],
@@ -250,41 +254,41 @@ test('[MQTT5-3.8.3-3] a subscription with No Local gets no messages of its own c
 test('a change of an unrelated filter does not change the plan of a topic', () => {
   const routes = routesOf(['site/1/room/2/temperature', one, {}], ['site/1/+/+/+', two, {}])
   const topic = topicOf('site/1/room/2/temperature')
-  const plan = routes.planFor(topic)
+  const plan = routes.resolvePlan(topic)
   for (const filter of ['site/2/#', 'site/1/hall/#', 'site', 'site/1', 'site/1/room', 'site/1/room/2', 'sites/+']) {
     routes.subscribe(topicFilter(filter), two, optionsOf({}))
-    assert.equal(routes.planFor(topic), plan, `subscribe to ${filter}`)
+    assert.equal(routes.resolvePlan(topic), plan, `subscribe to ${filter}`)
     routes.unsubscribe(topicFilter(filter), two)
-    assert.equal(routes.planFor(topic), plan, `unsubscribe from ${filter}`)
+    assert.equal(routes.resolvePlan(topic), plan, `unsubscribe from ${filter}`)
   }
   routes.subscribe(topicFilter('site/1/room/#'), two, optionsOf({}))
-  assert.notEqual(routes.planFor(topic), plan)
+  assert.notEqual(routes.resolvePlan(topic), plan)
 })
 
 test('a member that joins or leaves an existing group is found through the group', () => {
   const routes = routesOf(['$share/workers/a/#', one, {}])
   const topic = topicOf('a/b')
-  const [group] = routes.planFor(topic).groups
+  const [group] = routes.resolvePlan(topic).groups
   routes.subscribe(topicFilter('$share/workers/a/#'), two, optionsOf({}))
-  assert.equal(routes.planFor(topic).groups[0], group)
+  assert.equal(routes.resolvePlan(topic).groups[0], group)
   assert.equal(group.size, 2)
   routes.unsubscribe(topicFilter('$share/workers/a/#'), one)
   routes.unsubscribe(topicFilter('$share/workers/a/#'), two)
-  assert.deepEqual(routes.planFor(topic).groups, [])
+  assert.deepEqual(routes.resolvePlan(topic).groups, [])
   assert.equal(routes.isEmpty, true)
 })
 
 test('topics without subscribers share one plan', () => {
   const routes = routesOf(['a', one, {}])
-  assert.equal(routes.planFor(topicOf('b')), routes.planFor(topicOf('c/d')))
+  assert.equal(routes.resolvePlan(topicOf('b')), routes.resolvePlan(topicOf('c/d')))
 })
 
 test('a topic with a plan of another broker is planned again', () => {
   const topic = topicOf('a/b')
-  routesOf(['a/b', one, {}]).planFor(topic)
+  routesOf(['a/b', one, {}]).resolvePlan(topic)
   const successor = routesOf(['a/b', two, {}])
   assert.deepEqual(
-    successor.planFor(topic).localMatches.map((each) => each.subscriber),
+    successor.resolvePlan(topic).localMatches.map((each) => each.subscriber),
     [two],
   )
 })

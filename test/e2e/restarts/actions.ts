@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import mqtt from 'mqtt'
 import { deadLettersOf, until } from '../../clients/sink-stage.ts'
-import { shardOf } from '../../../src/core/index.ts'
+import { computeOwnerShard } from '../../../src/core/index.ts'
 import type { BrokerWithApi } from '../../management/api.ts'
 import { eventually } from '../eventually.ts'
 import type { Broker, Scope } from '../godwit-process.ts'
@@ -220,7 +220,7 @@ export function retriedLettersSurvive(survives: Survives): void {
 /** Client IDs of which each of two shards owns two. */
 const clientIds = [0, 1].flatMap((shard) =>
   Array.from({ length: 20 }, (_, number) => `publisher-${number}`)
-    .filter((clientId) => shardOf(clientId, 2) === shard)
+    .filter((clientId) => computeOwnerShard(clientId, 2) === shard)
     .slice(0, 2),
 )
 

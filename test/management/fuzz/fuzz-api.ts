@@ -16,7 +16,7 @@ import {
   shapeOf,
 } from '../../../src/contract/index.ts'
 import { endpoints } from '../../../src/api/endpoints.ts'
-import { possibleFailures, possibleReasons } from '../../../src/contract/documents/possible-failures.ts'
+import { listPossibleFailures, listPossibleReasons } from '../../../src/contract/documents/possible-failures.ts'
 import type { Broker } from '../../e2e/godwit-process.ts'
 import { residentMib } from '../../fuzz/fuzz-broker.ts'
 import { HealthyClient } from '../../fuzz/healthy-client.ts'
@@ -124,8 +124,8 @@ for (const [name, { reply }] of Object.entries<Endpoint>(endpoints)) {
 /** The documented errors of each operation: status with code (version 4) or reason (version 5). */
 const documentedErrors = new Map<string, ReadonlySet<string>>()
 for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
-  const ofCodes = possibleFailures(endpoint).map(({ status, code }) => `${status} ${code}`)
-  const ofReasons = possibleReasons(endpoint).map((reason) => `${reasons[reason].status} ${reason}`)
+  const ofCodes = listPossibleFailures(endpoint).map(({ status, code }) => `${status} ${code}`)
+  const ofReasons = listPossibleReasons(endpoint).map((reason) => `${reasons[reason].status} ${reason}`)
   documentedErrors.set(name, new Set([...ofCodes, ...ofReasons]))
 }
 
@@ -215,7 +215,7 @@ class FuzzRun {
     const shape = made.name === undefined ? undefined : replyShapes.get(made.name)
     if (status !== 200 || shape === undefined) return
     const value = type.startsWith('application/json') ? parsed(text) : undefined
-    const fault = value === undefined ? { path: '', message: 'is not JSON' } : shape.faultOf(value)
+    const fault = value === undefined ? { path: '', message: 'is not JSON' } : shape.findFault(value)
     if (fault !== undefined) this.noteFault(`reply of ${kind}`, `${fault.path} ${fault.message}: ${shown}`)
   }
 

@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { PlainValue } from '../../../src/config/index.ts'
 import {
-  configurationOfNamespace,
-  ownChange,
-  refusalOfNamespaceFiles,
-  scopedConfiguration,
-  scopedKey,
+  selectNamespaceConfiguration,
+  toOwnChange,
+  findNamespaceFileProblem,
+  scopeConfiguration,
+  toScopedKey,
 } from '../../../src/node/backup/namespace-configuration.ts'
 
 const hook = { connector: 'hook@plant', parameters: { path: '/x' } }
@@ -36,7 +36,7 @@ const written = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe('the configuration of a namespace', () => {
   test('contains only items of the namespace, with names without the namespace, and with secrets', () => {
-    const own = written(configurationOfNamespace(broker, 'plant'))
+    const own = written(selectNamespaceConfiguration(broker, 'plant'))
     const ownHook = { ...hook, connector: 'hook' }
     const fallbacks = ['http:spare', { function: 'do_nothing' }]
     const actions = ['http:hook', { function: 'console' }, { action: 'http:hook', fallbacks }]
@@ -46,25 +46,25 @@ describe('the configuration of a namespace', () => {
       actions: { http: { hook: ownHook, spare: ownHook } },
       sources: { mqtt: { in: { connector: 'far' } } },
     })
-    assert.deepEqual(written(configurationOfNamespace(broker, 'plant', ['sources'])), {
+    assert.deepEqual(written(selectNamespaceConfiguration(broker, 'plant', ['sources'])), {
       sources: { mqtt: { in: { connector: 'far' } } },
     })
-    assert.deepEqual(written(configurationOfNamespace(broker, 'other')), {})
+    assert.deepEqual(written(selectNamespaceConfiguration(broker, 'other')), {})
   })
 
   test('is converted back to names with the namespace, and affects no other namespace', () => {
-    const own = configurationOfNamespace(broker, 'plant')
-    const converted = scopedConfiguration(own, 'plant')
+    const own = selectNamespaceConfiguration(broker, 'plant')
+    const converted = scopeConfiguration(own, 'plant')
     assert.ok('scoped' in converted)
-    assert.deepEqual(written(configurationOfNamespace(converted.scoped, 'plant')), written(own))
-    const inOtherNamespace = scopedConfiguration(own, 'shop')
+    assert.deepEqual(written(selectNamespaceConfiguration(converted.scoped, 'plant')), written(own))
+    const inOtherNamespace = scopeConfiguration(own, 'shop')
     assert.ok('scoped' in inOtherNamespace)
     assert.deepEqual(
       Object.keys((written(inOtherNamespace.scoped) as typeof inOtherNamespace.scoped)['rule_engine'] ?? {}),
       ['rules'],
     )
     assert.match(JSON.stringify(inOtherNamespace.scoped), /"hook@shop":\{"connector":"hook@shop"/)
-    assert.deepEqual(written(configurationOfNamespace(inOtherNamespace.scoped, 'plant')), {})
+    assert.deepEqual(written(selectNamespaceConfiguration(inOtherNamespace.scoped, 'plant')), {})
   })
 
   for (const [what, configuration, problem] of [
@@ -75,7 +75,7 @@ describe('the configuration of a namespace', () => {
     ['a name of another namespace', { connectors: { http: { 'hook@shop': {} } } }, /hook@shop has a name with @/],
   ] as const) {
     test(`is refused with ${what}`, () => {
-      const outcome = scopedConfiguration(configuration, 'plant')
+      const outcome = scopeConfiguration(configuration, 'plant')
       assert.match('problem' in outcome ? outcome.problem : '', problem)
     })
   }
@@ -84,17 +84,17 @@ describe('the configuration of a namespace', () => {
     const current = {
       connectors: { mqtt: { far: { ssl: { cacertfile: '/ca.pem' } } }, disk_log: { log: { filepath: 'x' } } },
     }
-    assert.equal(refusalOfNamespaceFiles(current, current), undefined)
-    assert.match(refusalOfNamespaceFiles(current, {}) ?? '', /^connectors\.mqtt\.far: cacertfile names a file/)
+    assert.equal(findNamespaceFileProblem(current, current), undefined)
+    assert.match(findNamespaceFileProblem(current, {}) ?? '', /^connectors\.mqtt\.far: cacertfile names a file/)
     const moved = { connectors: { disk_log: { log: { filepath: 'y' } } } }
-    assert.match(refusalOfNamespaceFiles(moved, current) ?? '', /^connectors\.disk_log\.log: disk_log writes to files/)
+    assert.match(findNamespaceFileProblem(moved, current) ?? '', /^connectors\.disk_log\.log: disk_log writes to files/)
   })
 
   test('is shown without the namespace in keys and names', () => {
     const change = { key: 'actions.http.hook@p.1.connector', old: undefined, new: '"far@p.1"' }
-    assert.deepEqual(ownChange(change, 'p.1'), { key: 'actions.http.hook.connector', old: undefined, new: '"far"' })
+    assert.deepEqual(toOwnChange(change, 'p.1'), { key: 'actions.http.hook.connector', old: undefined, new: '"far"' })
     const address = { key: 'connectors.http.hook@plant.url', old: undefined, new: '"http://me@plant/"' }
-    assert.equal(ownChange(address, 'plant').new, '"http://me@plant/"')
-    assert.equal(scopedKey('connectors.http.hook.url', 'p.1'), 'connectors.http.hook@p.1.url')
+    assert.equal(toOwnChange(address, 'plant').new, '"http://me@plant/"')
+    assert.equal(toScopedKey('connectors.http.hook.url', 'p.1'), 'connectors.http.hook@p.1.url')
   })
 })

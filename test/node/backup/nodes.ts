@@ -88,7 +88,8 @@ export async function contentsOf(path: string, filename: string): Promise<Record
   for await (const member of archiveMembers(only(packed), folder)) {
     if (member.name === 'META.hocon') continue
     const lines: string[] = []
-    for await (const some of linesOf(member.content(), { name: member.name, maxBytes: 1_048_576 })) lines.push(...some)
+    for await (const some of linesOf(member.readContent(), { name: member.name, maxBytes: 1_048_576 }))
+      lines.push(...some)
     contents[member.name] = member.name.startsWith('tables/') ? lines.toSorted() : lines
   }
   return contents
@@ -107,7 +108,7 @@ const hashed = (password: string): HashedPassword =>
 
 /** Adds one access record of each kind. */
 export async function fillBook({ accessRecords }: RunningNode): Promise<void> {
-  const createdAtMs = (): number => accessRecords.newMomentMs()
+  const createdAtMs = (): number => accessRecords.createMomentMs()
   const rest = {
     algorithm: 'sha256',
     memory: 0,

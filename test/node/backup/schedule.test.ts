@@ -2,18 +2,18 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { nextMoment, ScheduledBackups } from '../../../src/node/backup/backup-schedule.ts'
+import { findNextTime, ScheduledBackups } from '../../../src/node/backup/backup-schedule.ts'
 import { startInTest } from './nodes.ts'
 
 /** A local time in November 2026. The 21st is a Saturday. */
 const at = (day: number, hours: number, minutes = 0): number => new Date(2026, 10, day, hours, minutes).getTime()
 
 test('the next time of a schedule is the first one in the future', () => {
-  assert.equal(nextMoment('03:30', at(21, 3)), at(21, 3, 30))
-  assert.equal(nextMoment('03:30', at(21, 3, 30)), at(22, 3, 30))
-  assert.equal(nextMoment('sun 03:30', at(21, 12)), at(22, 3, 30))
-  assert.equal(nextMoment('sat 03:30', at(21, 12)), at(28, 3, 30))
-  assert.equal(nextMoment(undefined, at(21, 12)), undefined)
+  assert.equal(findNextTime('03:30', at(21, 3)), at(21, 3, 30))
+  assert.equal(findNextTime('03:30', at(21, 3, 30)), at(22, 3, 30))
+  assert.equal(findNextTime('sun 03:30', at(21, 12)), at(22, 3, 30))
+  assert.equal(findNextTime('sat 03:30', at(21, 12)), at(28, 3, 30))
+  assert.equal(findNextTime(undefined, at(21, 12)), undefined)
 })
 
 test('an archive is created once at each scheduled time', () => {
@@ -28,7 +28,7 @@ test('an archive is created once at each scheduled time', () => {
   backups.start()
   const passTo = (time: number): void => {
     world.time = time
-    backups.look()
+    backups.poll()
   }
   passTo(at(21, 3, 29))
   assert.deepEqual(world.made, [])

@@ -101,7 +101,7 @@ export class GatewayHost {
       place: { own: 0, shards: 1 },
       forward: () => {},
       storeValue: (name, value) => void this.#storeFacts([{ name: `${prefix}${name}`, value }]),
-      whenDurable: (done) => {
+      runWhenDurable: (done) => {
         this.#waiting.set(this.#storeFacts([]), ifAlive(done))
         this.#look()
       },
@@ -161,7 +161,7 @@ export class GatewayHost {
       pause: () => link.pauseReading(),
       resume: () => link.resumeReading(),
       // Only lists of clients read the properties.
-      noteClientChanged: () => {},
+      reportClientChange: () => {},
       end: (goodbye) => link.end(goodbye),
     }
   }

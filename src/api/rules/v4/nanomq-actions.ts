@@ -49,11 +49,11 @@ export function readNanoMqActions(
     const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined
     if (kind === undefined || !Object.hasOwn(sinkTypes, kind.type))
       return refuse('pluginClosed', `${JSON.stringify(name)} is not an action that this broker has`)
-    const problem = problemOf(name, kind, params)
+    const problem = checkParams(name, kind, params)
     if (problem !== undefined) return problem
     const own = `${nanoMqPrefix}${number}_${place}`
     const fields = selectedNames(sql)
-    const service = kind.type === 'mqtt' ? repub(params) : tableOf(kind.type, params, fields)
+    const service = kind.type === 'mqtt' ? createRepublish(params) : createTable(kind.type, params, fields)
     read.push({
       connector: { type: kind.type, name: own, settings: service.connector },
       action: { type: kind.type, name: own, settings: { connector: own, parameters: service.parameters } },
@@ -62,7 +62,7 @@ export function readNanoMqActions(
   return read
 }
 
-function problemOf(
+function checkParams(
   name: string,
   { required, optional }: Kind,
   params: Readonly<Record<string, unknown>>,
@@ -82,14 +82,14 @@ interface Service {
 }
 
 /** The connector always connects with a clean start, whatever `clean_start` is. */
-function repub(params: Readonly<Record<string, unknown>>): Service {
+function createRepublish(params: Readonly<Record<string, unknown>>): Service {
   const { topic, address, clientid, clean_start: _, ...rest } = params
   const id = clientid === undefined ? {} : { clientid_prefix: clientid }
   const { server, ssl } = serverOf(String(address))
   return { connector: { server, ssl: { enable: ssl }, ...id, ...rest }, parameters: { topic, payload: '${.}' } }
 }
 
-function tableOf(
+function createTable(
   type: string,
   { table, host, port, ...rest }: Readonly<Record<string, unknown>>,
   fields: readonly (readonly string[])[] | undefined,

@@ -14,7 +14,7 @@ import {
   type ConfiguredAction,
   type ParsedAction,
   readActions,
-  configuredActionIdsOf,
+  listConfiguredActionIds,
   type SentAction,
 } from './v4-actions.ts'
 import { isForNanoMq, readNanoMqActions } from './nanomq-actions.ts'
@@ -34,7 +34,7 @@ const idForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
 const idBytes = 4
 
 /** Returns the ID in version 4 for an ID in the configuration. */
-export function v4Id(id: string): string {
+export function toV4Id(id: string): string {
   return prefix + id
 }
 
@@ -54,7 +54,7 @@ export class RuleWriter {
 
   find(id: string): Rule | ApiError {
     const own = id.startsWith(prefix) ? id.slice(prefix.length) : id
-    const found = this.#rules.rules().find((rule) => rule.id === own)
+    const found = this.#rules.listRules().find((rule) => rule.id === own)
     return found ?? refuse('invalidParameter', `there is no rule ${JSON.stringify(id)}`, 404)
   }
 
@@ -69,19 +69,19 @@ export class RuleWriter {
     if (!idForm.test(own))
       return refuse('invalidParameter', 'id is rule:ID with up to 64 letters, digits, _ and - in ID')
     if ('sql' in this.find(own))
-      return refuse('invalidParameter', `there is a rule ${v4Id(own)} already: change it with PUT`)
+      return refuse('invalidParameter', `there is a rule ${toV4Id(own)} already: change it with PUT`)
     const read = readActions(sent.actions ?? [], { resources: this.resources, ownIds: new Set() })
     if ('code' in read) return read
-    const settings = settingsOf(
+    const settings = toSettings(
       sent.rawsql,
       sent,
       read.map(({ ruleAction }) => ruleAction),
     )
-    return this.#put(own, settings, putsOf(read), by)
+    return this.#put(own, settings, toPuts(read), by)
   }
 
   async change(rule: Rule, sent: SentRule, by: Caller): Promise<Rule | ApiError> {
-    const ids = configuredActionIdsOf(rule.actions)
+    const ids = listConfiguredActionIds(rule.actions)
     const read =
       sent.actions === undefined ? [] : readActions(sent.actions, { resources: this.resources, ownIds: new Set(ids) })
     if ('code' in read) return read
@@ -90,34 +90,34 @@ export class RuleWriter {
     const before = { enabled, description, on_action_failed }
     const changed = await this.#put(
       rule.id,
-      settingsOf(sent.rawsql ?? rule.sql, { ...before, ...sent }, actions),
-      putsOf(read),
+      toSettings(sent.rawsql ?? rule.sql, { ...before, ...sent }, actions),
+      toPuts(read),
       by,
     )
     if ('code' in changed) return changed
     // Actions with stored messages continue to send them.
-    const stored = await this.#storedIn(ids)
-    const kept = new Set(configuredActionIdsOf(actions))
+    const stored = await this.#countStored(ids)
+    const kept = new Set(listConfiguredActionIds(actions))
     const emptied = ids.filter((id) => !kept.has(id) && (stored.get(id) ?? 0) === 0)
     await this.#removeOwn(emptied, by)
     return changed
   }
 
   async remove(rule: Rule, force: boolean, by: Caller): Promise<ApiError | undefined> {
-    const ids = configuredActionIdsOf(rule.actions).filter((id) => this.#isOnlyOf(id, rule.id))
-    const stored = await this.#storedIn(ids)
+    const ids = listConfiguredActionIds(rule.actions).filter((id) => this.#isOnlyOf(id, rule.id))
+    const stored = await this.#countStored(ids)
     const full = [...stored].find(([, count]) => count > 0)
     if (full !== undefined && !force)
       return refuse('invalidParameter', `${full[1]} messages are stored for ${full[0]}: force=true discards them`)
     const problem = await this.#rules.putRule(rule.id, undefined, by)
-    if (problem !== undefined) return refusalOf(problem)
+    if (problem !== undefined) return toApiError(problem)
     await this.#removeOwn(ids, by)
     return undefined
   }
 
   async #createForNanoMq(sent: SentRule & { readonly rawsql: string }, by: Caller): Promise<Rule | ApiError> {
     const { rawsql, actions = [] } = sent
-    const numbers = this.#rules.rules().flatMap(({ id }) => (/^[1-9]\d{0,8}$/.test(id) ? [Number(id)] : []))
+    const numbers = this.#rules.listRules().flatMap(({ id }) => (/^[1-9]\d{0,8}$/.test(id) ? [Number(id)] : []))
     const number = Math.max(0, ...numbers) + 1
     const problem = problemOfSql(rawsql)
     if (problem !== undefined) return refuse('invalidParameter', problem)
@@ -128,7 +128,7 @@ export class RuleWriter {
       { kind: 'actions', what: action },
     ])
     const ids = read.map(({ action }) => `${action.type}:${action.name}`)
-    return this.#put(String(number), settingsOf(rawsql, sent, ids), puts, by)
+    return this.#put(String(number), toSettings(rawsql, sent, ids), puts, by)
   }
 
   async #put(id: string, settings: RuleSettings, puts: readonly Put[], by: Caller): Promise<Rule | ApiError> {
@@ -138,11 +138,11 @@ export class RuleWriter {
     const done: Put[] = []
     const takeBack = async (problem: SettingProblem): Promise<ApiError> => {
       for (const { kind, what } of done.toReversed()) await this.#rules.putResource(kind, what, undefined, by)
-      return refusalOf(problem)
+      return toApiError(problem)
     }
     for (const put of puts) {
       const isNew = !this.#rules
-        .resources(put.kind)
+        .listResources(put.kind)
         .some(({ type, name }) => type === put.what.type && name === put.what.name)
       const problem = await this.#rules.putResource(put.kind, put.what, put.what.settings, by)
       if (problem !== undefined) return takeBack(problem)
@@ -153,9 +153,9 @@ export class RuleWriter {
   }
 
   /** Messages and dead letters of each. */
-  async #storedIn(actions: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  async #countStored(actions: readonly string[]): Promise<ReadonlyMap<string, number>> {
     if (actions.length === 0) return new Map()
-    const metrics = await this.#rules.actionMetrics()
+    const metrics = await this.#rules.readActionMetrics()
     return new Map(
       actions.map((id) => {
         const { queuing = 0, inflight = 0, deadLetters = 0 } = metrics.get(id) ?? {}
@@ -166,25 +166,25 @@ export class RuleWriter {
 
   #isOnlyOf(action: string, rule: string): boolean {
     const [type = '', name = ''] = action.split(':')
-    return isCreatedWithRule(action) && this.#rules.usersOf('actions', { type, name }).every((user) => user === rule)
+    return isCreatedWithRule(action) && this.#rules.listUsers('actions', { type, name }).every((user) => user === rule)
   }
 
   /** Only they have their names. */
   async #removeOwn(actions: readonly string[], by: Caller): Promise<void> {
     for (const id of actions) {
       const [type = '', name = ''] = id.split(':')
-      if (!isCreatedWithRule(id) || this.#rules.usersOf('actions', { type, name }).length > 0) continue
+      if (!isCreatedWithRule(id) || this.#rules.listUsers('actions', { type, name }).length > 0) continue
       const problem = await this.#rules.putResource('actions', { type, name }, undefined, by)
       if (problem !== undefined) continue
       await this.#rules.discardAction(id)
       const isOfNanoMq = name.startsWith(nanoMqPrefix)
-      if (isOfNanoMq && this.#rules.usersOf('connectors', { type, name }).length === 0)
+      if (isOfNanoMq && this.#rules.listUsers('connectors', { type, name }).length === 0)
         await this.#rules.putResource('connectors', { type, name }, undefined, by)
     }
   }
 }
 
-function settingsOf(
+function toSettings(
   sql: string,
   { enabled, description, on_action_failed: onActionFailed }: SentRule,
   actions: readonly unknown[],
@@ -192,11 +192,11 @@ function settingsOf(
   return { sql, actions, enable: enabled, description, onActionFailed }
 }
 
-function putsOf(read: readonly ParsedAction[]): readonly Put[] {
+function toPuts(read: readonly ParsedAction[]): readonly Put[] {
   return read.flatMap(({ configuredActions }) => configuredActions.map((what) => ({ kind: 'actions' as const, what })))
 }
 
 /** In the form of version 4. */
-export function refusalOf({ problem, isAbout }: SettingProblem): ApiError {
+export function toApiError({ problem, isAbout }: SettingProblem): ApiError {
   return isAbout === 'disk' ? refuse('unknownError', problem) : refuse('invalidParameter', problem)
 }

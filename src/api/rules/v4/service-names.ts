@@ -33,28 +33,28 @@ const services: readonly ServiceNames[] = [
     settings: { address: 'server', clientid: 'clientid_prefix' },
     parameters: { forward_topic: 'topic', payload_tmpl: 'payload' },
   },
-  serviceNames('pgsql', 'backend_pgsql', 'PostgreSQL', { settings: { user: 'username' } }),
-  serviceNames('timescale', 'backend_timescaledb', 'TimescaleDB', { settings: { user: 'username' } }),
-  serviceNames('mysql', 'backend_mysql', 'MySQL', { settings: { user: 'username' } }),
-  serviceNames('redis', 'backend_redis_single', 'Redis', {}),
-  serviceNames('mongodb', 'backend_mongo_single', 'MongoDB', {}),
-  serviceNames('clickhouse', 'backend_clickhouse', 'ClickHouse', {
+  createServiceNames('pgsql', 'backend_pgsql', 'PostgreSQL', { settings: { user: 'username' } }),
+  createServiceNames('timescale', 'backend_timescaledb', 'TimescaleDB', { settings: { user: 'username' } }),
+  createServiceNames('mysql', 'backend_mysql', 'MySQL', { settings: { user: 'username' } }),
+  createServiceNames('redis', 'backend_redis_single', 'Redis', {}),
+  createServiceNames('mongodb', 'backend_mongo_single', 'MongoDB', {}),
+  createServiceNames('clickhouse', 'backend_clickhouse', 'ClickHouse', {
     settings: {
       server: 'url',
       user: 'username',
       key: 'password',
     },
   }),
-  serviceNames('kafka_producer', 'bridge_kafka', 'Kafka', {
+  createServiceNames('kafka_producer', 'bridge_kafka', 'Kafka', {
     settings: { servers: 'bootstrap_hosts' },
     action: 'kafka',
   }),
-  serviceNames('influxdb', 'backend_influxdb', 'InfluxDB', {}),
-  serviceNames('rabbitmq', 'bridge_rabbit', 'RabbitMQ', { action: 'rabbit' }),
+  createServiceNames('influxdb', 'backend_influxdb', 'InfluxDB', {}),
+  createServiceNames('rabbitmq', 'bridge_rabbit', 'RabbitMQ', { action: 'rabbit' }),
 ]
 
 /** Returns the names of a service. `action`: the part after `data_to_`. */
-function serviceNames(
+function createServiceNames(
   type: string,
   resource: string,
   title: string,
@@ -65,8 +65,8 @@ function serviceNames(
 }
 
 /** Returns the names of a type of connector. For an unlisted type, all names are the type. */
-export function namesOfType(type: string): ServiceNames {
-  return services.find((names) => names.type === type) ?? serviceNames(type, type, type, {})
+export function findServiceNames(type: string): ServiceNames {
+  return services.find((names) => names.type === type) ?? createServiceNames(type, type, type, {})
 }
 
 /** Returns `settings` with the keys that `names` lists replaced. */

@@ -9,7 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { type ApiError, refuse } from '../../../management/index.ts'
 import type { ConfiguredRules } from '../configured-rules.ts'
 import type { V4Resources } from './v4-resource-settings.ts'
-import { namesOfType, renameKeys, reverseNames } from './service-names.ts'
+import { findServiceNames, renameKeys, reverseNames } from './service-names.ts'
 
 export interface SentAction {
   readonly id?: string | undefined
@@ -110,7 +110,7 @@ function readServiceAction(
   resources: V4Resources,
   ownIds: ReadonlySet<string>,
 ): ParsedAction | ApiError {
-  const names = resources.types().find(({ action, type }) => action === name || type === name)
+  const names = resources.listTypes().find(({ action, type }) => action === name || type === name)
   if (names === undefined)
     return refuse('invalidParameter', `there is no action ${JSON.stringify(name)}: GET /api/v4/actions lists them`)
   const { [resourceKey]: resource, ...rest } = params
@@ -141,7 +141,7 @@ export function toV4Action(
   { rules, resources }: { readonly rules: ConfiguredRules; readonly resources: V4Resources },
 ): V4Action {
   if (typeof action === 'string') {
-    const found = rules.resources('actions').find(({ type, name }) => `${type}:${name}` === action)
+    const found = rules.listResources('actions').find(({ type, name }) => `${type}:${name}` === action)
     return found === undefined ? { id: action, name: action, params: {} } : toV4ServiceAction(found, resources)
   }
   const { function: name, args = {} } = action as { function: string; args?: Readonly<Record<string, unknown>> }
@@ -151,13 +151,13 @@ export function toV4Action(
 }
 
 function toV4ServiceAction({ type, name, settings }: Resource, resources: V4Resources): V4Action {
-  const names = namesOfType(type)
+  const names = findServiceNames(type)
   const { connector = '', parameters = {} } = settings as {
     readonly connector?: string
     readonly parameters?: Readonly<Record<string, unknown>>
   }
   const params = {
-    [resourceKey]: resources.idOf({ type, name: connector }),
+    [resourceKey]: resources.formatId({ type, name: connector }),
     ...renameKeys(parameters, reverseNames(names.parameters)),
   }
   return { id: name, name: names.action, params }
@@ -181,7 +181,7 @@ export function splitFallbacks(action: unknown): { readonly action: unknown; rea
 }
 
 /** Returns the IDs (`type:name`) of the actions and fallbacks of a rule that are stored in the configuration. */
-export function configuredActionIdsOf(actions: readonly unknown[]): readonly string[] {
+export function listConfiguredActionIds(actions: readonly unknown[]): readonly string[] {
   return actions
     .map(splitFallbacks)
     .flatMap(({ action, fallbacks }) => [action, ...fallbacks])
@@ -191,7 +191,7 @@ export function configuredActionIdsOf(actions: readonly unknown[]): readonly str
 /** Returns whether an action of the configuration was created with a rule of version 4, and is deleted with it. */
 export function isCreatedWithRule(id: string): boolean {
   const [type = '', name = ''] = id.split(':')
-  return name.startsWith(`${namesOfType(type).action}_`) || name.startsWith(nanoMqPrefix)
+  return name.startsWith(`${findServiceNames(type).action}_`) || name.startsWith(nanoMqPrefix)
 }
 
 /** Prefix of the names of actions and connectors of a rule of NanoMQ's API. */

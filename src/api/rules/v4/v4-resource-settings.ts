@@ -6,7 +6,7 @@ import type { v4ResourceEndpoints } from './resource-endpoints.ts'
 import { type ApiError, refuse } from '../../../management/index.ts'
 import { sinkTypes } from '../../../sinks/index.ts'
 import type { ConfiguredRules } from '../configured-rules.ts'
-import { namesOfType, renameKeys, reverseNames, type ServiceNames } from './service-names.ts'
+import { findServiceNames, renameKeys, reverseNames, type ServiceNames } from './service-names.ts'
 
 type Written = ReplyOf<typeof v4ResourceEndpoints.list_resources>['data'][number]
 
@@ -30,51 +30,51 @@ export class V4Resources {
     this.#rules = rules
   }
 
-  all(): readonly Resource[] {
-    return this.#rules.resources('connectors')
+  listConnectors(): readonly Resource[] {
+    return this.#rules.listResources('connectors')
   }
 
   /** Types of connectors. */
-  types(): readonly ServiceNames[] {
-    return Object.keys(sinkTypes).map(namesOfType)
+  listTypes(): readonly ServiceNames[] {
+    return Object.keys(sinkTypes).map(findServiceNames)
   }
 
-  typeOf(resourceType: string): ServiceNames | undefined {
-    return this.types().find(({ resource, type }) => resource === resourceType || type === resourceType)
+  findType(resourceType: string): ServiceNames | undefined {
+    return this.listTypes().find(({ resource, type }) => resource === resourceType || type === resourceType)
   }
 
-  idOf({ type, name }: Pick<Resource, 'type' | 'name'>): string {
-    const isUnique = this.all().filter((other) => other.name === name).length <= 1
+  formatId({ type, name }: Pick<Resource, 'type' | 'name'>): string {
+    const isUnique = this.listConnectors().filter((other) => other.name === name).length <= 1
     return isUnique ? idPrefix + name : `${type}:${name}`
   }
 
   find(id: string): Resource | undefined {
-    return this.all().find(
-      (one) => this.idOf(one) === id || `${one.type}:${one.name}` === id || idPrefix + one.name === id,
+    return this.listConnectors().find(
+      (one) => this.formatId(one) === id || `${one.type}:${one.name}` === id || idPrefix + one.name === id,
     )
   }
 
   /** Returns the name of a connector with this ID, or why the ID is invalid. */
-  nameFor(id: string): string | ApiError {
+  parseName(id: string): string | ApiError {
     const name = id.startsWith(idPrefix) ? id.slice(idPrefix.length) : id
     if (!nameForm.test(name))
       return refuse('invalidParameter', 'id is resource:NAME with up to 64 letters, digits, _ and - in NAME')
-    const known = this.all().find((one) => one.name === name)
+    const known = this.listConnectors().find((one) => one.name === name)
     return known === undefined
       ? name
       : refuse('invalidParameter', `there is a resource ${id} already: change it with PUT`)
   }
 
-  written(resource: Resource): Written {
-    const { settings } = namesOfType(resource.type)
+  toResponse(resource: Resource): Written {
+    const { settings } = findServiceNames(resource.type)
     const { description = '', enable: _, ssl = {}, ...rest } = resource.settings
     const tls = Object.entries(reverseNames(tlsNames)).flatMap(([key, name]) => {
       const value = (ssl as Readonly<Record<string, unknown>>)[key]
       return value === undefined || value === null ? [] : [[name, value] as const]
     })
     return {
-      id: this.idOf(resource),
-      type: namesOfType(resource.type).resource,
+      id: this.formatId(resource),
+      type: findServiceNames(resource.type).resource,
       description: String(description),
       config: { ...renameKeys(rest, reverseNames(settings)), ...Object.fromEntries(tls) },
     }
@@ -82,7 +82,7 @@ export class V4Resources {
 }
 
 /** Returns the settings of a connector from `config` of version 4. */
-export function settingsOf(
+export function toSettings(
   { settings: names }: ServiceNames,
   config: Readonly<Record<string, unknown>>,
   description: string | undefined,

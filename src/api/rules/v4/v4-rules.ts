@@ -7,37 +7,37 @@ import type { ConfiguredRules } from '../configured-rules.ts'
 import type { ActionMetrics, RuleMetrics } from '../rule-reports.ts'
 import type { Rule } from '../rule-settings.ts'
 import { convertSql, listEvents, type SqlTestOutcome } from '../rule-sql.ts'
-import { configuredActionIdsOf, splitFallbacks, toV4Action } from './v4-actions.ts'
+import { listConfiguredActionIds, splitFallbacks, toV4Action } from './v4-actions.ts'
 import { isForNanoMq } from './nanomq-actions.ts'
-import { RuleWriter, v4Id } from './rule-writer.ts'
+import { RuleWriter, toV4Id } from './rule-writer.ts'
 
 type Known = typeof v4RuleEndpoints
 type Written = ReplyOf<Known['show_rule']>['data']
 
 /** Handlers of rules in the form of version 4. */
-export function v4RuleHandlers(rules: ConfiguredRules): Handlers<Known> {
+export function createV4RuleHandlers(rules: ConfiguredRules): Handlers<Known> {
   const writer = new RuleWriter(rules)
-  const listed = async (all: readonly Rule[]): Promise<Written[]> => {
-    const [ofRules, ofServices] = await Promise.all([rules.metricsOfRules(), rules.actionMetrics()])
-    return all.map((rule) => written(rule, { rules, writer, ofRules, ofServices }))
+  const toResponses = async (all: readonly Rule[]): Promise<Written[]> => {
+    const [ofRules, ofServices] = await Promise.all([rules.readAllRuleMetrics(), rules.readActionMetrics()])
+    return all.map((rule) => toResponse(rule, { rules, writer, ofRules, ofServices }))
   }
-  const shown = async (rule: Rule | ApiError): Promise<{ code: 0; data: Written } | ApiError> => {
+  const respondWithRule = async (rule: Rule | ApiError): Promise<{ code: 0; data: Written } | ApiError> => {
     if (!('sql' in rule)) return rule
-    const [data] = await listed([rule])
+    const [data] = await toResponses([rule])
     return data === undefined ? refuse('unknownError', 'the rule was deleted meanwhile') : { code: 0, data }
   }
   return {
-    list_rules: async () => ({ code: 0, data: await listed(rules.rules()) }),
+    list_rules: async () => ({ code: 0, data: await toResponses(rules.listRules()) }),
     create_rule: async ({ query: { test = false }, body: { id, ctx = {}, ...sent }, caller }) => {
-      if (test) return tested(rules.test(sent.rawsql, ctx))
+      if (test) return toTestResponse(rules.test(sent.rawsql, ctx))
       const rule = await writer.create(id, sent, caller)
-      if (!('sql' in rule) || !isForNanoMq(sent.actions)) return shown(rule)
+      if (!('sql' in rule) || !isForNanoMq(sent.actions)) return respondWithRule(rule)
       return { code: 0, data: { rawsql: rule.sql, id: Number(rule.id), enabled: rule.isEnabled }, actions: [] }
     },
-    show_rule: ({ params: { id } }) => shown(writer.find(id)),
+    show_rule: ({ params: { id } }) => respondWithRule(writer.find(id)),
     update_rule: async ({ params: { id }, body, caller }) => {
       const rule = writer.find(id)
-      return 'sql' in rule ? shown(await writer.change(rule, body, caller)) : rule
+      return 'sql' in rule ? respondWithRule(await writer.change(rule, body, caller)) : rule
     },
     delete_rule: async ({ params: { id }, query: { force = false }, caller }) => {
       const rule = writer.find(id)
@@ -47,7 +47,7 @@ export function v4RuleHandlers(rules: ConfiguredRules): Handlers<Known> {
     reset_metrics: async ({ params: { id } }) => {
       const rule = writer.find(id)
       if (!('sql' in rule)) return rule
-      const actions = configuredActionIdsOf(rule.actions)
+      const actions = listConfiguredActionIds(rule.actions)
       await Promise.all([rules.resetRule(rule.id), ...actions.map((action) => rules.resetAction(action))])
       return { code: 0 }
     },
@@ -60,7 +60,7 @@ export function v4RuleHandlers(rules: ConfiguredRules): Handlers<Known> {
   }
 }
 
-function tested(outcome: SqlTestOutcome): JsonText | ApiError {
+function toTestResponse(outcome: SqlTestOutcome): JsonText | ApiError {
   switch (outcome.outcome) {
     case 'passed':
       return new JsonText(`{"code":0,"data":${outcome.json}}`)
@@ -82,20 +82,20 @@ interface RuleContext {
   readonly ofServices: ReadonlyMap<string, ActionMetrics>
 }
 
-function written(rule: Rule, { rules, writer, ofRules, ofServices }: RuleContext): Written {
+function toResponse(rule: Rule, { rules, writer, ofRules, ofServices }: RuleContext): Written {
   const metrics = ofRules.get(rule.id)
   return {
-    id: v4Id(rule.id),
+    id: toV4Id(rule.id),
     rawsql: rule.sql,
     for: [...rule.from],
     enabled: rule.isEnabled,
     description: rule.description,
     on_action_failed: rule.onActionFailed,
     created_at: rule.createdAtMs ?? 0,
-    metrics: metrics === undefined ? [] : [{ node: rules.nodeName, ...writtenMetrics(metrics) }],
+    metrics: metrics === undefined ? [] : [{ node: rules.nodeName, ...toMetricsResponse(metrics) }],
     actions: toV4Actions(rule.actions, (action, place) => ({
       ...toV4Action(action, place, { rules, resources: writer.resources }),
-      metrics: [{ node: rules.nodeName, ...metricsOfAction(action, place, { metrics, ofServices }) }],
+      metrics: [{ node: rules.nodeName, ...findActionMetrics(action, place, { metrics, ofServices }) }],
     })),
   }
 }
@@ -114,7 +114,7 @@ function toV4Actions(
   }))
 }
 
-function writtenMetrics(metrics: RuleMetrics): Omit<Written['metrics'][number], 'node'> {
+function toMetricsResponse(metrics: RuleMetrics): Omit<Written['metrics'][number], 'node'> {
   return {
     matched: metrics.matched,
     passed: metrics.passed,
@@ -128,7 +128,7 @@ function writtenMetrics(metrics: RuleMetrics): Omit<Written['metrics'][number], 
 }
 
 /** An action that sends to a service has its own counters, for all rules that use it. */
-function metricsOfAction(
+function findActionMetrics(
   action: unknown,
   place: number,
   {

@@ -1,7 +1,7 @@
 // Commands for accounts and API keys of the management API.
 
 import { randomBytes } from 'node:crypto'
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
 
 const viewerOption = { flags: '--viewer', description: 'the account can only read' }
 
@@ -9,7 +9,7 @@ export const accountCommands: readonly CtlCommand[] = [
   {
     name: 'admins list',
     description: 'list the accounts of the management API',
-    run: ({ client }) => shown(client.get_users(), ({ data }) => accountTable(data)),
+    run: ({ client }) => showReply(client.get_users(), ({ data }) => toAccountTable(data)),
   },
   {
     name: 'admins add',
@@ -36,26 +36,26 @@ export const accountCommands: readonly CtlCommand[] = [
     description: 'remove the second factor of an account, if the device with its codes is lost',
     arguments: ['<name>'],
     run: ({ client, operands: [username = ''] }) =>
-      doneAs(client.remove_mfa({ params: { username } }), `the second factor of ${username} is removed`),
+      reportDone(client.remove_mfa({ params: { username } }), `the second factor of ${username} is removed`),
   },
   {
     name: 'admins del',
     description: 'delete an account',
     arguments: ['<name>'],
     run: ({ client, operands: [username = ''] }) =>
-      doneAs(client.delete_user({ params: { username } }), `${username} is deleted`),
+      reportDone(client.delete_user({ params: { username } }), `${username} is deleted`),
   },
   {
     name: 'api-key list',
     description: 'list the API keys of programs that can use the management API',
-    run: ({ client }) => shown(client.list_apps(), ({ data }) => ({ rows: data })),
+    run: ({ client }) => showReply(client.list_apps(), ({ data }) => ({ rows: data })),
   },
   {
     name: 'api-key show',
     description: 'show an API key without its secret',
     arguments: ['<id>'],
     run: ({ client, operands: [appId = ''] }) =>
-      shown(client.lookup_app({ params: { app_id: appId } }), ({ data }) => ({ thing: data })),
+      showReply(client.lookup_app({ params: { app_id: appId } }), ({ data }) => ({ thing: data })),
   },
   {
     name: 'api-key add',
@@ -63,8 +63,8 @@ export const accountCommands: readonly CtlCommand[] = [
     arguments: ['<id>'],
     options: [viewerOption],
     run: ({ client, operands: [appId = ''], options }) => {
-      const body = { app_id: appId, tags: roleOf(options) }
-      return shown(client.create_app({ body }), ({ data }) => ({
+      const body = { app_id: appId, tags: toRole(options) }
+      return showReply(client.create_app({ body }), ({ data }) => ({
         text: data.secret,
         document: { app_id: appId, ...data },
       }))
@@ -75,11 +75,11 @@ export const accountCommands: readonly CtlCommand[] = [
     description: 'delete an API key; its program loses access at once',
     arguments: ['<id>'],
     run: ({ client, operands: [appId = ''] }) =>
-      doneAs(client.delete_app({ params: { app_id: appId } }), `${appId} is deleted`),
+      reportDone(client.delete_app({ params: { app_id: appId } }), `${appId} is deleted`),
   },
 ]
 
-function roleOf({ viewer }: CtlCall['options']): 'administrator' | 'viewer' {
+function toRole({ viewer }: CtlCall['options']): 'administrator' | 'viewer' {
   return viewer === true ? 'viewer' : 'administrator'
 }
 
@@ -91,7 +91,7 @@ interface Account {
 }
 
 /** The columns `namespace` and `backend` are there where an account has a namespace, or is of OpenID Connect. A document has all. */
-function accountTable(accounts: readonly Account[]): Outcome {
+function toAccountTable(accounts: readonly Account[]): Outcome {
   const rows = accounts.map(({ username, role, ...rest }) => ({ username, tags: role, ...rest }))
   const ofNamespaces = accounts.some(({ namespace }) => namespace !== null) ? ['namespace'] : []
   const ofProviders = accounts.some(({ backend }) => backend !== 'local') ? ['backend'] : []
@@ -101,8 +101,8 @@ function accountTable(accounts: readonly Account[]): Outcome {
 async function addAdmin({ client, operands: [username = ''], options, secrets }: CtlCall): Promise<Outcome> {
   const given = await secrets.next(`password of ${username}`)
   if ('usage' in given) return given
-  const body = { username, password: given.secret, tags: roleOf(options) }
-  return doneAs(client.create_user({ body }), `${username} is created`)
+  const body = { username, password: given.secret, tags: toRole(options) }
+  return reportDone(client.create_user({ body }), `${username} is created`)
 }
 
 const generatedPasswordBytes = 15
@@ -111,7 +111,7 @@ async function resetPassword({ client, operands: [username = ''], archives }: Ct
   if (!archives.isLocal) return { usage: 'a password can be reset on the machine of the broker only: omit --url' }
   const password = randomBytes(generatedPasswordBytes).toString('base64url')
   const call = client.change_password({ params: { username }, body: { new_pwd: password } })
-  return shown(call, () => ({ text: `new password of ${username}: ${password}`, document: { username, password } }))
+  return showReply(call, () => ({ text: `new password of ${username}: ${password}`, document: { username, password } }))
 }
 
 async function changePassword({ client, operands: [username = ''], secrets }: CtlCall): Promise<Outcome> {
@@ -120,5 +120,5 @@ async function changePassword({ client, operands: [username = ''], secrets }: Ct
   const fresh = await secrets.next(`new password of ${username}`)
   if ('usage' in fresh) return fresh
   const body = { old_pwd: old.secret, new_pwd: fresh.secret }
-  return doneAs(client.change_password({ params: { username }, body }), `the password of ${username} is changed`)
+  return reportDone(client.change_password({ params: { username }, body }), `the password of ${username} is changed`)
 }

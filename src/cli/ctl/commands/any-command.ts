@@ -2,14 +2,14 @@
 
 import type { AnyCall, Endpoint, Failure } from '../../../contract/index.ts'
 import { type EndpointName, endpoints } from '../../../api/endpoints.ts'
-import { type CtlCall, type CtlCommand, type Outcome, shown } from '../ctl-command.ts'
+import { type CtlCall, type CtlCommand, type Outcome, showReply } from '../ctl-command.ts'
 
 export const anyCommands: readonly CtlCommand[] = [
   {
     name: 'api list',
     description: 'list the operations of the API',
     run: ({ client }) =>
-      shown(client.list_endpoints(), ({ data }) => ({ rows: data, columns: ['name', 'method', 'path', 'descr'] })),
+      showReply(client.list_endpoints(), ({ data }) => ({ rows: data, columns: ['name', 'method', 'path', 'descr'] })),
   },
   {
     name: 'api call',
@@ -27,7 +27,7 @@ async function callByName({ client, operands, options, secrets }: CtlCall): Prom
   const line = bodyText === '-' ? await secrets.next('body') : undefined
   if (line !== undefined && 'usage' in line) return line
   const endpoint: Endpoint = endpoints[name as EndpointName]
-  const call = callFrom(endpoint, parameters, line?.secret ?? (bodyText === true ? undefined : bodyText))
+  const call = parseCall(endpoint, parameters, line?.secret ?? (bodyText === true ? undefined : bodyText))
   if ('usage' in call) return call
   const operation = client[name as EndpointName] as (
     given: AnyCall,
@@ -38,7 +38,7 @@ async function callByName({ client, operands, options, secrets }: CtlCall): Prom
   return { text: typeof reply === 'string' ? reply : JSON.stringify(reply) }
 }
 
-function callFrom(
+function parseCall(
   endpoint: Endpoint,
   parameters: readonly string[],
   body: string | undefined,

@@ -1,6 +1,6 @@
 // Lists the changes by administrators.
 
-import { type CtlCommand, shown } from '../ctl-command.ts'
+import { type CtlCommand, showReply } from '../ctl-command.ts'
 
 const columns = ['at', 'username', 'via', 'address', 'operation', 'path', 'outcome', 'message']
 const usualLimit = 50
@@ -23,18 +23,18 @@ export const auditCommands: readonly CtlCommand[] = [
       { flags: '--limit <rows>', description: `maximum rows in a page (default: ${usualLimit})` },
     ],
     run: ({ client, options }) => {
-      const text = (name: string): string | undefined => {
+      const readText = (name: string): string | undefined => {
         const value = options[name]
         return typeof value === 'string' ? value : undefined
       }
-      const page = Number(text('page') ?? 1)
-      const limit = Number(text('limit') ?? usualLimit)
+      const page = Number(readText('page') ?? 1)
+      const limit = Number(readText('limit') ?? usualLimit)
       if (!Number.isInteger(page) || !Number.isInteger(limit))
         return { usage: '--page and --limit: give whole numbers from 1' }
       const wanted = ['operation', 'outcome', 'via', 'since', 'until'] as const
-      const filters = Object.fromEntries(wanted.map((name) => [name, text(name)]))
-      const who = text('who') === undefined ? {} : { username: text('who') }
-      return shown(client.get_audit({ query: { ...filters, ...who, page, limit } }), ({ data }) => ({
+      const filters = Object.fromEntries(wanted.map((name) => [name, readText(name)]))
+      const who = readText('who') === undefined ? {} : { username: readText('who') }
+      return showReply(client.get_audit({ query: { ...filters, ...who, page, limit } }), ({ data }) => ({
         rows: data,
         columns,
       }))

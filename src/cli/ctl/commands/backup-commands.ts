@@ -5,7 +5,14 @@ import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { tableNames } from '../../../backup/index.ts'
 import type { Failure, Result } from '../../../contract/index.ts'
-import { type ArchiveLocation, type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import {
+  type ArchiveLocation,
+  type CtlCall,
+  type CtlCommand,
+  reportDone,
+  type Outcome,
+  showReply,
+} from '../ctl-command.ts'
 import { convertExport } from '../convert-export.ts'
 import { ProgressLines } from '../../terminal/progress-lines.ts'
 
@@ -40,7 +47,7 @@ export const backupCommands: readonly CtlCommand[] = [
     name: 'data list',
     description: 'list the archives in the backup directory, newest first',
     run: ({ client }) =>
-      shown(client.get_backup_files({ query: { limit: 10_000 } }), ({ data }) => ({
+      showReply(client.get_backup_files({ query: { limit: 10_000 } }), ({ data }) => ({
         rows: data,
         columns: ['filename', 'created_at', 'size'],
       })),
@@ -76,7 +83,7 @@ export const backupCommands: readonly CtlCommand[] = [
     description: 'delete an archive from the backup directory',
     arguments: ['<file>'],
     run: ({ client, operands: [filename = ''] }) =>
-      doneAs(client.delete_backup_file({ params: { filename } }), `${filename} is deleted`),
+      reportDone(client.delete_backup_file({ params: { filename } }), `${filename} is deleted`),
   },
 ]
 
@@ -88,8 +95,8 @@ async function convertData({ operands: [file = ''], options: { output, loginType
 
 async function exportData(call: CtlCall): Promise<Outcome> {
   const { client, options, progress, archives } = call
-  const lines = new ProgressLines(progress, client, exportLine)
-  const body = { table_sets: namesIn(options['tableSets']), root_keys: namesIn(options['rootKeys']) }
+  const lines = new ProgressLines(progress, client, formatExportLine)
+  const body = { table_sets: parseNames(options['tableSets']), root_keys: parseNames(options['rootKeys']) }
   const exported = await lines.follow(client.export_backup({ body: omitUndefined(body) }))
   if ('failure' in exported) return exported
   const { code: _, tables, ...file } = exported.reply
@@ -113,7 +120,7 @@ async function importData({ client, operands: [file = ''], options, progress, ar
   const wanted = {
     dry_run: isDryRun,
     allow_security_profile_mismatch: options['allowSecurityProfileMismatch'] === true,
-    parts: namesIn(options['parts']),
+    parts: parseNames(options['parts']),
   }
   lines.print(`Importing data from "${file}"...`)
   const result = await withFile(file, archives, (filename) =>
@@ -203,7 +210,7 @@ async function withFile<Reply>(
   return isMissing && existsSync(inCurrentFolder) ? request(inCurrentFolder) : result
 }
 
-function namesIn(option: string | true | undefined): string[] | undefined {
+function parseNames(option: string | true | undefined): string[] | undefined {
   return typeof option === 'string' ? option.split(',').filter((name) => name !== '') : undefined
 }
 
@@ -212,7 +219,7 @@ function omitUndefined<Body extends object>(body: Body): { [Key in keyof Body]: 
   return Object.fromEntries(entries) as never
 }
 
-function exportLine(part: string): string | undefined {
+function formatExportLine(part: string): string | undefined {
   if (part === 'configuration') return 'Exporting cluster configuration...'
   return isTable(part) ? `Exporting ${part} database table...` : undefined
 }

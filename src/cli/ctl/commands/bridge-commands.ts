@@ -1,6 +1,6 @@
 // Connections to other brokers.
 
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
 import { settingsOption, withJson } from './rule-commands.ts'
 
 export const bridgeCommands: readonly CtlCommand[] = [
@@ -8,7 +8,7 @@ export const bridgeCommands: readonly CtlCommand[] = [
     name: 'bridges list',
     description: 'list the bridges with their status; lag is the age of the oldest queued message in seconds',
     run: ({ client }) =>
-      shown(client.get_mqtt_bridges(), ({ data }) => ({
+      showReply(client.get_mqtt_bridges(), ({ data }) => ({
         rows: data.bridge.nodes.map(({ status, ...node }) => ({
           ...node,
           server: status?.server ?? node.connector.server,
@@ -41,7 +41,7 @@ export const bridgeCommands: readonly CtlCommand[] = [
     description: 'show all settings of a bridge; secrets are masked',
     arguments: ['<name>'],
     run: ({ client, operands: [bridge = ''] }) =>
-      shown(client.get_mqtt_bridge({ params: { bridge_name: bridge } }), ({ data }): Outcome => {
+      showReply(client.get_mqtt_bridge({ params: { bridge_name: bridge } }), ({ data }): Outcome => {
         const [node] = data.bridge.nodes
         return node === undefined
           ? { problem: `bridge not found: ${bridge}; "godwit ctl bridges list" lists all` }
@@ -55,7 +55,7 @@ export const bridgeCommands: readonly CtlCommand[] = [
     options: [settingsOption],
     run: ({ client, operands: [name = '', server = ''], options }) =>
       withJson(options['settings'], (settings) =>
-        doneAs(
+        reportDone(
           client.post_mqtt_bridge({ body: { ...settings, server, name } as { name: string } }),
           `${name} is created`,
         ),
@@ -66,14 +66,24 @@ export const bridgeCommands: readonly CtlCommand[] = [
     description: 'delete a bridge and its queue',
     arguments: ['<name>'],
     run: ({ client, operands: [bridge = ''] }) =>
-      doneAs(client.delete_mqtt_bridge({ params: { bridge_name: bridge } }), `${bridge} is deleted`),
+      reportDone(client.delete_mqtt_bridge({ params: { bridge_name: bridge } }), `${bridge} is deleted`),
   },
-  { name: 'bridges on', description: 'turn a bridge on', arguments: ['<name>'], run: (call) => turn(call, true) },
-  { name: 'bridges off', description: 'turn a bridge off', arguments: ['<name>'], run: (call) => turn(call, false) },
+  {
+    name: 'bridges on',
+    description: 'turn a bridge on',
+    arguments: ['<name>'],
+    run: (call) => switchBridge(call, true),
+  },
+  {
+    name: 'bridges off',
+    description: 'turn a bridge off',
+    arguments: ['<name>'],
+    run: (call) => switchBridge(call, false),
+  },
 ]
 
-function turn({ client, operands: [bridge = ''] }: CtlCall, isOn: boolean): Promise<Outcome> {
+function switchBridge({ client, operands: [bridge = ''] }: CtlCall, isOn: boolean): Promise<Outcome> {
   const body = { data: { bridge_switch: isOn } }
   const result = client.put_mqtt_bridge_switch({ params: { bridge_name: bridge }, body })
-  return doneAs(result, `${bridge} is ${isOn ? 'on' : 'off'}`)
+  return reportDone(result, `${bridge} is ${isOn ? 'on' : 'off'}`)
 }

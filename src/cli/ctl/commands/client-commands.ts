@@ -1,8 +1,8 @@
 // Commands for clients and their subscriptions.
 
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
-import { queryFrom } from '../filters.ts'
-import { visible } from '../print-outcome.ts'
+import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
+import { parseQuery } from '../filters.ts'
+import { escapeControls } from '../print-outcome.ts'
 
 const columns = ['clientid', 'username', 'conn_state', 'ip_address', 'proto_ver', 'subscriptions_cnt', 'mqueue_len']
 
@@ -18,7 +18,7 @@ export const clientCommands: readonly CtlCommand[] = [
     description: 'show all properties of a client and its session',
     arguments: ['<client>'],
     run: ({ client, operands: [clientid = ''] }) =>
-      shown(client.lookup_client({ params: { clientid } }), ({ data: [found] }): Outcome => {
+      showReply(client.lookup_client({ params: { clientid } }), ({ data: [found] }): Outcome => {
         return found === undefined
           ? { problem: `client not found: ${clientid}; "godwit ctl clients list" lists all` }
           : { thing: found }
@@ -34,7 +34,7 @@ export const clientCommands: readonly CtlCommand[] = [
     run: ({ client, operands: [clientid = ''], options }) => {
       const session = options.session === true
       const text = session ? `the session of ${clientid} is ended` : `${clientid} is disconnected`
-      return doneAs(client.kickout_client({ params: { clientid }, query: session ? { session } : {} }), text)
+      return reportDone(client.kickout_client({ params: { clientid }, query: session ? { session } : {} }), text)
     },
   },
   {
@@ -47,21 +47,21 @@ export const clientCommands: readonly CtlCommand[] = [
   {
     name: 'topics list',
     description: 'list the topic filters with subscriptions',
-    run: ({ client }) => shown(client.list_routes(), ({ data }) => ({ rows: data, columns: ['topic', 'node'] })),
+    run: ({ client }) => showReply(client.list_routes(), ({ data }) => ({ rows: data, columns: ['topic', 'node'] })),
   },
 ]
 
 function listClients({ client, operands }: CtlCall): Promise<Outcome> | Outcome {
-  const filters = queryFrom('list_clients', operands)
+  const filters = parseQuery('list_clients', operands)
   if ('usage' in filters) return filters
-  return shown(client.list_clients(filters), ({ data }) => ({ rows: data, columns }))
+  return showReply(client.list_clients(filters), ({ data }) => ({ rows: data, columns }))
 }
 
 function listSubscriptions({ client, operands }: CtlCall): Promise<Outcome> | Outcome {
-  const filters = queryFrom('list_subscriptions', operands)
+  const filters = parseQuery('list_subscriptions', operands)
   if ('usage' in filters) return filters
   const shows = ['clientid', 'topic', 'qos']
-  return shown(client.list_subscriptions(filters), ({ data }) => ({ rows: data, columns: shows }))
+  return showReply(client.list_subscriptions(filters), ({ data }) => ({ rows: data, columns: shows }))
 }
 
 interface TreeNode {
@@ -71,7 +71,7 @@ interface TreeNode {
 }
 
 function showTree({ client }: CtlCall): Promise<Outcome> {
-  return shown(client['list_topic-tree'](), ({ data }) => ({ text: drawTree(data), document: data }))
+  return showReply(client['list_topic-tree'](), ({ data }) => ({ text: drawTree(data), document: data }))
 }
 
 /** Each level has the children of the level before in its order: so many of the first node, so many of the second. */
@@ -80,7 +80,7 @@ function drawTree(levels: readonly (readonly TreeNode[])[]): string {
   const lines: string[] = []
   const draw = (node: TreeNode, depth: number): void => {
     const whose = node.clientid === undefined ? '' : `  (${node.clientid.join(', ')})`
-    if (depth > 0) lines.push(`${'  '.repeat(depth - 1)}${visible(node.topic)}${visible(whose)}`)
+    if (depth > 0) lines.push(`${'  '.repeat(depth - 1)}${escapeControls(node.topic)}${escapeControls(whose)}`)
     const below = levels[depth + 1] ?? []
     const from = taken[depth + 1] ?? 0
     taken[depth + 1] = from + node.cld_cnt

@@ -1,7 +1,7 @@
 // Commands for access rules and bans. Changes apply at once.
 
-import { allPages } from '../all-pages.ts'
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
+import { readAllPages } from '../all-pages.ts'
+import { type CtlCall, type CtlCommand, reportDone, type Outcome, type Row, showReply } from '../ctl-command.ts'
 
 const subjectOptions = [
   { flags: '--client <id>', description: 'rules for this client ID' },
@@ -34,9 +34,9 @@ export const clientRuleCommands: readonly CtlCommand[] = [
     name: 'ban list',
     description: 'list bans',
     run: ({ client }) =>
-      shown(
-        allPages((query) => client.list_banned({ query })),
-        asRows,
+      showReply(
+        readAllPages((query) => client.list_banned({ query })),
+        toRows,
       ),
   },
   {
@@ -55,25 +55,25 @@ export const clientRuleCommands: readonly CtlCommand[] = [
     description: 'delete a ban',
     arguments: ['<kind>', '<value>'],
     run: ({ client, operands: [as = '', value = ''] }) =>
-      doneAs(client.delete_banned({ params: { as, who: value } }), `the ban of ${value} is deleted`),
+      reportDone(client.delete_banned({ params: { as, who: value } }), `the ban of ${value} is deleted`),
   },
 ]
 
 /** Returns the subject of the rule; empty: all clients. */
-function ruleSubjectOf({ client, user }: CtlCall['options']): { clientid?: string; username?: string } {
+function toRuleSubject({ client, user }: CtlCall['options']): { clientid?: string; username?: string } {
   return typeof client === 'string' ? { clientid: client } : typeof user === 'string' ? { username: user } : {}
 }
 
-const asRows = ({ data }: { readonly data: readonly Row[] }): Outcome => ({ rows: data })
+const toRows = ({ data }: { readonly data: readonly Row[] }): Outcome => ({ rows: data })
 
 async function listRules({ client, options }: CtlCall): Promise<Outcome> {
-  const { clientid, username } = ruleSubjectOf(options)
-  if (clientid !== undefined) return shown(client.lookup_acl_clientid({ params: { clientid } }), asRows)
-  if (username !== undefined) return shown(client.lookup_acl_username({ params: { username } }), asRows)
+  const { clientid, username } = toRuleSubject(options)
+  if (clientid !== undefined) return showReply(client.lookup_acl_clientid({ params: { clientid } }), toRows)
+  if (username !== undefined) return showReply(client.lookup_acl_username({ params: { username } }), toRows)
   const lists = [
-    await allPages<Row>((query) => client.list_acl_clientid({ query })),
-    await allPages<Row>((query) => client.list_acl_username({ query })),
-    await allPages<Row>((query) => client.list_acl_all({ query })),
+    await readAllPages<Row>((query) => client.list_acl_clientid({ query })),
+    await readAllPages<Row>((query) => client.list_acl_username({ query })),
+    await readAllPages<Row>((query) => client.list_acl_all({ query })),
   ]
   const rows: Row[] = []
   for (const list of lists) {
@@ -100,18 +100,18 @@ function addRule({
   if (access !== 'allow' && access !== 'deny') return { usage: `${access}: use allow or deny` }
   const act = actions.get(action)
   if (act === undefined) return { usage: `${action}: use pub, sub or pubsub` }
-  return doneAs(
-    client.create_acl({ body: { ...ruleSubjectOf(options), topic, action: act, access } }),
+  return reportDone(
+    client.create_acl({ body: { ...toRuleSubject(options), topic, action: act, access } }),
     `${access} ${action} ${topic}`,
   )
 }
 
 function removeRule({ client, operands: [topic = ''], options }: CtlCall): Promise<Outcome> {
-  const { clientid, username } = ruleSubjectOf(options)
+  const { clientid, username } = toRuleSubject(options)
   const sentence = `the rule for ${topic} is deleted`
-  if (clientid !== undefined) return doneAs(client.delete_acl_clientid({ params: { clientid, topic } }), sentence)
-  if (username !== undefined) return doneAs(client.delete_acl_username({ params: { username, topic } }), sentence)
-  return doneAs(client.delete_acl_all({ params: { topic } }), sentence)
+  if (clientid !== undefined) return reportDone(client.delete_acl_clientid({ params: { clientid, topic } }), sentence)
+  if (username !== undefined) return reportDone(client.delete_acl_username({ params: { username, topic } }), sentence)
+  return reportDone(client.delete_acl_all({ params: { topic } }), sentence)
 }
 
 const defaultBanSeconds = 300
@@ -124,5 +124,5 @@ function addBan({ client, operands: [as = '', value = ''], options }: CtlCall): 
   if (typeof seconds !== 'string' || !/^[1-9]\d{0,9}$/.test(seconds)) return { usage: '--seconds: give a number' }
   const until = forEver === true ? null : Math.floor(Date.now() / 1_000) + Number(seconds)
   const body = { as, who: value, until, by: 'ctl', ...(typeof reason === 'string' ? { reason } : {}) } as const
-  return doneAs(client.create_banned({ body }), `${value} is banned`)
+  return reportDone(client.create_banned({ body }), `${value} is banned`)
 }

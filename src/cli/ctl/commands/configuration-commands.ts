@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Result } from '../../../contract/index.ts'
 import type { ApiClient } from '../../../api/endpoints.ts'
-import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
+import { type CtlCall, type CtlCommand, type Outcome, type Row, showReply } from '../ctl-command.ts'
 import { fileErrorText } from '../../../telemetry/index.ts'
 
 const dryRunOption = { flags: '--dry-run', description: 'change nothing, show what would change' }
@@ -13,7 +13,7 @@ export const configurationCommands: readonly CtlCommand[] = [
   {
     name: 'reload',
     description: 'reload the configuration file and the files that it names, as SIGHUP does',
-    run: ({ client }) => shown(client.reload_configuration(), showReload),
+    run: ({ client }) => showReply(client.reload_configuration(), showReload),
   },
   {
     name: 'config show',
@@ -24,7 +24,7 @@ export const configurationCommands: readonly CtlCommand[] = [
         section === undefined
           ? client.get_broker_configuration()
           : client.get_configuration_section({ params: { section } })
-      return shown(result, ({ data }) => ({ text: JSON.stringify(data, undefined, 2), document: data }))
+      return showReply(result, ({ data }) => ({ text: JSON.stringify(data, undefined, 2), document: data }))
     },
   },
   {
@@ -41,7 +41,7 @@ export const configurationCommands: readonly CtlCommand[] = [
     run: ({ client, operands, options }) => {
       const wrong = operands.find((word) => !/^[^=]+=/.test(word))
       if (wrong !== undefined) return { usage: `${wrong}: write KEY=VALUE` }
-      return changeSettings(client, operands.map(lineOfSetting).join('\n'), options)
+      return changeSettings(client, operands.map(formatSettingLine).join('\n'), options)
     },
   },
   {
@@ -52,7 +52,9 @@ export const configurationCommands: readonly CtlCommand[] = [
     options: [dryRunOption],
     run: async ({ client, operands: keys, options }) => {
       const isDryRun = options['dryRun'] === true
-      const result = placed(await client.unset_settings({ body: { keys: [...keys] }, query: { dry_run: isDryRun } }))
+      const result = renamePositions(
+        await client.unset_settings({ body: { keys: [...keys] }, query: { dry_run: isDryRun } }),
+      )
       if ('failure' in result) return { ...result, hasLines: true }
       return isDryRun ? showPreview(result.reply) : showChange(result.reply)
     },
@@ -75,7 +77,7 @@ export const configurationCommands: readonly CtlCommand[] = [
     name: 'config history',
     description: 'list the last versions of the configuration with time, account and changed keys',
     run: ({ client }) =>
-      shown(client.list_configuration_history(), ({ data }) => ({
+      showReply(client.list_configuration_history(), ({ data }) => ({
         rows: data,
         columns: ['number', 'at', 'by', 'act', 'changed'],
       })),
@@ -87,7 +89,7 @@ export const configurationCommands: readonly CtlCommand[] = [
     run: ({ client, operands: [number = '', other] }) => {
       if (other !== undefined && !/^\d{1,9}$/.test(other)) return { usage: `${other}: give a number of the history` }
       const query = other === undefined ? {} : { to: Number(other) }
-      return shown(client.diff_configuration({ params: { number }, query }), ({ data }) => ({ rows: data.changes }))
+      return showReply(client.diff_configuration({ params: { number }, query }), ({ data }) => ({ rows: data.changes }))
     },
   },
   {
@@ -95,7 +97,7 @@ export const configurationCommands: readonly CtlCommand[] = [
     description: 'restore a version of the history',
     arguments: ['<number>'],
     run: ({ client, operands: [number = ''] }) =>
-      shown(client.rollback_configuration({ params: { number } }), showChange),
+      showReply(client.rollback_configuration({ params: { number } }), showChange),
   },
 ]
 
@@ -109,40 +111,40 @@ async function updateConfiguration(
   } catch (error) {
     return { problem: `${file}: ${fileErrorText(error)}` }
   }
-  const preview = placed(await client.update_config({ body: text, query: { merge, dry_run: true } }), file)
+  const preview = renamePositions(await client.update_config({ body: text, query: { merge, dry_run: true } }), file)
   if ('failure' in preview) return { ...preview, hasLines: true }
   const isSame = preview.reply.data.changed.length + preview.reply.data.needs_restart.length === 0
   if (options['dryRun'] === true || isSame) return showPreview(preview.reply)
   if (options['yes'] !== true) {
-    for (const line of linesOf(preview.reply)) progress.write(`${line}\n`)
+    for (const line of formatChanges(preview.reply)) progress.write(`${line}\n`)
     const isWanted = await secrets.confirm('Apply these changes?')
     if (isWanted === undefined)
       return { usage: 'nothing was changed: add --yes to change it, or --dry-run to see the changes' }
     if (!isWanted) return { problem: 'nothing has been changed' }
   }
-  const result = placed(await client.update_config({ body: text, query: { merge } }), file)
+  const result = renamePositions(await client.update_config({ body: text, query: { merge } }), file)
   return 'failure' in result ? { ...result, hasLines: true } : showChange(result.reply)
 }
 
 async function changeSettings(client: ApiClient, text: string, options: CtlCall['options']): Promise<Outcome> {
   const isDryRun = options['dryRun'] === true
-  const result = placed(await client.update_config({ body: text, query: { merge: true, dry_run: isDryRun } }))
+  const result = renamePositions(await client.update_config({ body: text, query: { merge: true, dry_run: isDryRun } }))
   if ('failure' in result) return { ...result, hasLines: true }
   return isDryRun ? showPreview(result.reply) : showChange(result.reply)
 }
 
 /** The broker places errors and warnings in the text of the request: that is `file`, or made by this command. */
-function placed(result: Result<Changed>, file?: string): Result<Changed> {
-  const name = (text: string): string =>
+function renamePositions(result: Result<Changed>, file?: string): Result<Changed> {
+  const replaceSource = (text: string): string =>
     text.replaceAll(/^request(:\d+:\d+)?: /gm, (_all, place = '') => (file === undefined ? '' : `${file}${place}: `))
-  if ('failure' in result) return { failure: { ...result.failure, message: name(result.failure.message) } }
+  if ('failure' in result) return { failure: { ...result.failure, message: replaceSource(result.failure.message) } }
   const { reply } = result
-  return { reply: { ...reply, data: { ...reply.data, warnings: reply.data.warnings.map(name) } } }
+  return { reply: { ...reply, data: { ...reply.data, warnings: reply.data.warnings.map(replaceSource) } } }
 }
 
 /** Prints the value of a setting. Its key is dotted, as in the file. */
 async function getSetting({ client, operands: [key = ''] }: CtlCall): Promise<Outcome> {
-  return shown(client.get_broker_configuration(), ({ data }) => {
+  return showReply(client.get_broker_configuration(), ({ data }) => {
     let value: unknown = data
     for (const part of key.split('.')) {
       const isGroup = typeof value === 'object' && value !== null && Object.hasOwn(value, part)
@@ -155,16 +157,16 @@ async function getSetting({ client, operands: [key = ''] }: CtlCall): Promise<Ou
 }
 
 function showPreview(reply: Changed): Outcome {
-  const rows = rowsOf(reply).map(asPreview)
-  return rows.length === 0 ? { text: 'nothing would change', document: [] } : inTable(rows)
+  const rows = toChangeRows(reply).map(toPreviewRow)
+  return rows.length === 0 ? { text: 'nothing would change', document: [] } : toTable(rows)
 }
 
-function asPreview(row: ChangeRow): ChangeRow {
+function toPreviewRow(row: ChangeRow): ChangeRow {
   const { shown } = row
   return shown['state'] === 'changed' ? { ...row, shown: { ...shown, state: 'would change' } } : row
 }
 
-function linesOf({ data }: Changed): string[] {
+function formatChanges({ data }: Changed): string[] {
   return [...data.changed, ...data.needs_restart].map(
     ({ key, old, new: now }) => `${key}: ${old ?? 'default'} -> ${now ?? 'default'}`,
   )
@@ -178,10 +180,10 @@ function showReload(reply: Reloaded): Outcome {
   const { certificates } = reply.data
   if (certificates.length === 0) return showChange(reply)
   const hasFailed = certificates.some(({ state }) => state === 'not-used')
-  return { ...inTable([...rowsOf(reply), ...certificates.map(certificateRow)]), hasFailed }
+  return { ...toTable([...toChangeRows(reply), ...certificates.map(toCertificateRow)]), hasFailed }
 }
 
-function certificateRow({ state: code, ...certificate }: Reloaded['data']['certificates'][number]): ChangeRow {
+function toCertificateRow({ state: code, ...certificate }: Reloaded['data']['certificates'][number]): ChangeRow {
   const { listener: key, file: old, ends, problem } = certificate
   const state = code === 'in-force' ? 'certificate in force' : 'certificate not used'
   const text = problem === undefined ? `until ${ends}` : `${problem}; the previous certificate stays in use`
@@ -196,24 +198,24 @@ interface ChangeRow {
   readonly document?: Row
 }
 
-function inTable(rows: readonly ChangeRow[]): Extract<Outcome, { rows: unknown }> {
+function toTable(rows: readonly ChangeRow[]): Extract<Outcome, { rows: unknown }> {
   const document = rows.map((row) => row.document ?? row.shown)
   return { rows: rows.map(({ shown }) => shown), columns: changeColumns, document }
 }
 
 function showChange(reply: Changed): Outcome {
-  const rows = rowsOf(reply)
-  return rows.length === 0 ? { text: 'nothing has changed', document: [] } : inTable(rows)
+  const rows = toChangeRows(reply)
+  return rows.length === 0 ? { text: 'nothing has changed', document: [] } : toTable(rows)
 }
 
 /** A line for each setting, with what became of it. */
-function rowsOf({ data }: Changed): ChangeRow[] {
-  const changes = (state: string, of: Changed['data']['changed']): ChangeRow[] =>
+function toChangeRows({ data }: Changed): ChangeRow[] {
+  const toRows = (state: string, of: Changed['data']['changed']): ChangeRow[] =>
     of.map((change) => ({ shown: { state, ...change } }))
   return [
-    ...changes('changed', data.changed),
-    ...changes('needs a restart', data.needs_restart),
-    ...changes('has no effect yet', data.without_engine),
+    ...toRows('changed', data.changed),
+    ...toRows('needs a restart', data.needs_restart),
+    ...toRows('has no effect yet', data.without_engine),
     ...data.pinned.map((key) => ({ shown: { state: 'held by --set', key } })),
     ...data.warnings.map((message) => ({
       shown: { state: 'warning', key: message },
@@ -226,7 +228,7 @@ function rowsOf({ data }: Changed): ChangeRow[] {
  * `KEY=VALUE` as a line of a file. A value is read as behind `--set`: what begins with a quote, a bracket or a brace is
  * structure, and anything else is taken as it is, so that `listeners.tcp.bind=127.0.0.1:1883` needs no quotes.
  */
-function lineOfSetting(word: string): string {
+function formatSettingLine(word: string): string {
   const equals = word.indexOf('=')
   const value = word.slice(equals + 1).trim()
   const isAsInFile = /^["[{]/.test(value) || /^[\w.%-]*$/.test(value)

@@ -1,16 +1,16 @@
 // Commands that stop and restart the broker.
 
-import { type CtlCommand, doneAs } from '../ctl-command.ts'
+import { type CtlCommand, reportDone } from '../ctl-command.ts'
 
 export const controlCommands: readonly CtlCommand[] = [
   {
     name: 'stop',
     description: 'stop the broker: disconnects clients and closes the store',
-    run: ({ client }) => doneAs(client.ctrl_broker({ params: { action: 'stop' } }), 'stopping'),
+    run: ({ client }) => reportDone(client.ctrl_broker({ params: { action: 'stop' } }), 'stopping'),
   },
   {
     name: 'restart',
     description: 'restart the broker with the current configuration file',
-    run: ({ client }) => doneAs(client.ctrl_broker({ params: { action: 'restart' } }), 'restarting'),
+    run: ({ client }) => reportDone(client.ctrl_broker({ params: { action: 'restart' } }), 'restarting'),
   },
 ]

@@ -1,8 +1,8 @@
 // Commands for the stored credentials of clients. Passwords come from the terminal or from stdin.
 
 import type { Result } from '../../../contract/index.ts'
-import { allPages } from '../all-pages.ts'
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
+import { readAllPages } from '../all-pages.ts'
+import { type CtlCall, type CtlCommand, reportDone, type Outcome, type Row, showReply } from '../ctl-command.ts'
 
 /** The operations of one list of credentials. `name` is the user name or client ID of an entry. */
 interface CredentialList {
@@ -22,7 +22,7 @@ const lists: readonly CredentialList[] = [
     group: 'user',
     what: 'user name',
     secret: 'password',
-    list: ({ client }) => allPages((query) => client.list_auth_username({ query })),
+    list: ({ client }) => readAllPages((query) => client.list_auth_username({ query })),
     add: ({ client }, username, password) => client.create_auth_username({ body: { username, password } }),
     update: ({ client }, username, password) =>
       client.update_auth_username({ params: { username }, body: { password } }),
@@ -32,7 +32,7 @@ const lists: readonly CredentialList[] = [
     group: 'clientid',
     what: 'client ID',
     secret: 'password',
-    list: ({ client }) => allPages((query) => client.list_auth_clientid({ query })),
+    list: ({ client }) => readAllPages((query) => client.list_auth_clientid({ query })),
     add: ({ client }, clientid, password) => client.create_auth_clientid({ body: { clientid, password } }),
     update: ({ client }, clientid, password) =>
       client.update_auth_clientid({ params: { clientid }, body: { password } }),
@@ -42,7 +42,7 @@ const lists: readonly CredentialList[] = [
     group: 'scram',
     what: 'SCRAM user',
     secret: 'password',
-    list: ({ client }) => allPages((query) => client.list_auth_scram({ query })),
+    list: ({ client }) => readAllPages((query) => client.list_auth_scram({ query })),
     add: ({ client }, username, password) => client.create_auth_scram({ body: { username, password } }),
     update: ({ client }, username, password) => client.update_auth_scram({ params: { username }, body: { password } }),
     remove: ({ client }, username) => client.delete_auth_scram({ params: { username } }),
@@ -51,22 +51,22 @@ const lists: readonly CredentialList[] = [
     group: 'psk',
     what: 'TLS-PSK identity',
     secret: 'key in hexadecimal',
-    list: ({ client }) => allPages((query) => client.list_auth_psk({ query })),
+    list: ({ client }) => readAllPages((query) => client.list_auth_psk({ query })),
     add: ({ client }, identity, key) => client.create_auth_psk({ body: { identity, key } }),
     update: ({ client }, identity, key) => client.update_auth_psk({ params: { identity }, body: { key } }),
     remove: ({ client }, identity) => client.delete_auth_psk({ params: { identity } }),
   },
 ]
 
-export const credentialCommands: readonly CtlCommand[] = lists.flatMap(commandsOf)
+export const credentialCommands: readonly CtlCommand[] = lists.flatMap(createCommands)
 
-function commandsOf(list: CredentialList): CtlCommand[] {
+function createCommands(list: CredentialList): CtlCommand[] {
   const { group, what, secret } = list
   return [
     {
       name: `${group} list`,
       description: `list each stored ${what}`,
-      run: (call) => shown(list.list(call), ({ data }) => ({ rows: data })),
+      run: (call) => showReply(list.list(call), ({ data }) => ({ rows: data })),
     },
     {
       name: `${group} add`,
@@ -84,7 +84,7 @@ function commandsOf(list: CredentialList): CtlCommand[] {
       name: `${group} del`,
       description: `delete a stored ${what}; connected clients stay connected`,
       arguments: ['<name>'],
-      run: (call) => doneAs(list.remove(call, call.operands[0] ?? ''), `${call.operands[0]} is deleted`),
+      run: (call) => reportDone(list.remove(call, call.operands[0] ?? ''), `${call.operands[0]} is deleted`),
     },
   ]
 }
@@ -95,5 +95,5 @@ async function withSecret(
   store: (name: string, given: string) => Promise<Result<unknown>>,
 ): Promise<Outcome> {
   const given = await secrets.next(`${secret} of ${name}`)
-  return 'usage' in given ? given : doneAs(store(name, given.secret), `${name} is stored`)
+  return 'usage' in given ? given : reportDone(store(name, given.secret), `${name} is stored`)
 }

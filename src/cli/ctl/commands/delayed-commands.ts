@@ -1,6 +1,6 @@
 // Commands for delayed messages: publications to `$delayed/<seconds>/<topic>` whose time has not come.
 
-import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
+import { type CtlCommand, reportDone, showReply } from '../ctl-command.ts'
 
 export const delayedCommands: readonly CtlCommand[] = [
   {
@@ -11,7 +11,7 @@ export const delayedCommands: readonly CtlCommand[] = [
       { flags: '--limit <number>', description: 'maximum rows in a page' },
     ],
     run: ({ client, options: { page, limit } }) =>
-      shown(
+      showReply(
         client.list_delayed_messages({
           query: {
             ...(page !== undefined && { page: Number(page) }),
@@ -29,13 +29,13 @@ export const delayedCommands: readonly CtlCommand[] = [
     description: 'show a delayed message with its payload',
     arguments: ['<node>', '<msgid>'],
     run: ({ client, operands: [node = '', msgid = ''] }) =>
-      shown(client.get_delayed_message({ params: { node, msgid } }), (thing) => ({ thing })),
+      showReply(client.get_delayed_message({ params: { node, msgid } }), (thing) => ({ thing })),
   },
   {
     name: 'delayed delete',
     description: 'delete a delayed message; it is not published',
     arguments: ['<node>', '<msgid>'],
     run: ({ client, operands: [node = '', msgid = ''] }) =>
-      doneAs(client.delete_delayed_message({ params: { node, msgid } }), `${msgid} is deleted`),
+      reportDone(client.delete_delayed_message({ params: { node, msgid } }), `${msgid} is deleted`),
   },
 ]

@@ -1,8 +1,8 @@
 // Commands that show access decisions, dropped messages, queues and client events.
 
 import type { ApiClient } from '../../../api/endpoints.ts'
-import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
-import { queryFrom } from '../filters.ts'
+import { type CtlCall, type CtlCommand, type Outcome, type Row, showReply } from '../ctl-command.ts'
+import { parseQuery } from '../filters.ts'
 
 export const diagnosticsCommands: readonly CtlCommand[] = [
   {
@@ -38,7 +38,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
       if (threshold !== undefined && !/^\d{1,8}$/.test(String(threshold)))
         return { usage: '--threshold: give milliseconds from 0 to 99999999' }
       const query = { _limit: maxSlowRows, ...(threshold === undefined ? {} : { threshold: Number(threshold) }) }
-      return shown(client.list_slow_subscriptions({ query }), ({ data }) => ({
+      return showReply(client.list_slow_subscriptions({ query }), ({ data }) => ({
         rows: data,
         columns: ['clientid', 'topic', 'timespan', 'mqueue_len'],
       }))
@@ -49,7 +49,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
     description: 'list the queued and unacknowledged messages of a client',
     arguments: ['<client>'],
     run: ({ client, operands: [clientid = ''] }) =>
-      shown(client.client_queue({ params: { clientid }, query: { limit: maxQueuedRows } }), ({ data }) => ({
+      showReply(client.client_queue({ params: { clientid }, query: { limit: maxQueuedRows } }), ({ data }) => ({
         rows: data.map(({ publish_at: ms, ...message }) => ({
           time: ms === null ? '' : new Date(ms).toISOString(),
           ...message,
@@ -63,7 +63,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
     description: 'list the recent events of a client',
     arguments: ['<client>'],
     run: ({ client, operands: [clientid = ''] }) =>
-      shown(client.client_timeline({ params: { clientid } }), ({ data }) => {
+      showReply(client.client_timeline({ params: { clientid } }), ({ data }) => {
         if (data.length === 0)
           return {
             problem: `no events of the client ${clientid} are recorded: "godwit ctl clients list" lists the clients`,
@@ -83,7 +83,7 @@ const defaultRows = 1_000
 const maxSearched = 10_000
 
 function listDropped({ client, operands, options: { limit, since } }: CtlCall): Promise<Outcome> | Outcome {
-  const filters = queryFrom('list_dropped', operands)
+  const filters = parseQuery('list_dropped', operands)
   if ('usage' in filters) return filters
   if (limit !== undefined && !/^[1-9]\d{0,3}$/.test(String(limit)))
     return { usage: '--limit: give a number from 1 to 9999' }
@@ -95,7 +95,7 @@ function listDropped({ client, operands, options: { limit, since } }: CtlCall): 
     ...(sinceMs === undefined ? {} : { since: sinceMs }),
     ...filters.query,
   }
-  return shown(client.list_dropped({ query }), ({ data }) => ({
+  return showReply(client.list_dropped({ query }), ({ data }) => ({
     rows: groupDrops(data).slice(0, Number(limit ?? defaultRows)),
     columns: ['time', 'count', 'reason', 'topic', 'qos', 'publisher', 'clientid'],
   }))
@@ -138,7 +138,7 @@ function explain({
     ...(typeof user === 'string' ? { username: user } : {}),
     ...(typeof address === 'string' ? { ip_address: address } : {}),
   }
-  return shown(client.explain({ query: { clientid, action, topic, ...assumed } }), ({ data }) => ({
+  return showReply(client.explain({ query: { clientid, action, topic, ...assumed } }), ({ data }) => ({
     thing: summarize(data),
     document: data,
   }))

@@ -2,9 +2,9 @@
 
 import type { Result } from '../../../contract/index.ts'
 import type { ApiClient } from '../../../api/endpoints.ts'
-import { allPages } from '../all-pages.ts'
-import { type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
-import { settingsIn } from './gateway-commands.ts'
+import { readAllPages } from '../all-pages.ts'
+import { type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
+import { parseSettings } from './gateway-commands.ts'
 
 const example = '{"mechanism": "password_based", "backend": "built_in_database"}'
 
@@ -14,7 +14,7 @@ export const gatewayAuthenticationCommands: readonly CtlCommand[] = [
     description: 'show how clients of a gateway (coap) or of one of its listeners (coap:udp:default) are authenticated',
     arguments: ['<gateway>'],
     run: ({ client, operands: [of = ''] }) =>
-      shown(authenticationOf(client, of).get(), (settings) => ({ thing: settings as Settings })),
+      showReply(createAuthenticationOperations(client, of).get(), (settings) => ({ thing: settings as Settings })),
   },
   {
     name: 'gateways set-authentication',
@@ -22,13 +22,13 @@ export const gatewayAuthenticationCommands: readonly CtlCommand[] = [
     arguments: ['<gateway>'],
     options: [{ flags: '--settings <json>', description: `settings of the authentication as JSON: ${example}` }],
     run: async ({ client, operands: [of = ''], options: { settings } }): Promise<Outcome> => {
-      const body = settingsIn(settings)
+      const body = parseSettings(settings)
       if (body === undefined) return { usage: `--settings needs a JSON object such as ${example}` }
-      const authentication = authenticationOf(client, of)
+      const authentication = createAuthenticationOperations(client, of)
       const before = await authentication.get()
-      if ('failure' in before) return shown(Promise.resolve(before), () => ({ rows: [] }))
+      if ('failure' in before) return showReply(Promise.resolve(before), () => ({ rows: [] }))
       const isThere = 'mechanism' in (before.reply as object)
-      return doneAs(
+      return reportDone(
         isThere ? authentication.change(body) : authentication.add(body),
         `the authentication of ${of} is set`,
       )
@@ -39,15 +39,15 @@ export const gatewayAuthenticationCommands: readonly CtlCommand[] = [
     description: 'remove the authentication of a gateway or of a listener with its users',
     arguments: ['<gateway>'],
     run: ({ client, operands: [of = ''] }) =>
-      doneAs(authenticationOf(client, of).remove(), `the authentication of ${of} is removed`),
+      reportDone(createAuthenticationOperations(client, of).remove(), `the authentication of ${of} is removed`),
   },
   {
     name: 'gateways users',
     description: 'list the users of a gateway or of a listener with its own authentication',
     arguments: ['<gateway>'],
     run: ({ client, operands: [of = ''] }) =>
-      shown(
-        allPages((query) => authenticationOf(client, of).users(query)),
+      showReply(
+        readAllPages((query) => createAuthenticationOperations(client, of).users(query)),
         ({ data }) => ({ rows: data, columns: ['user_id', 'is_superuser'] }),
       ),
   },
@@ -60,7 +60,7 @@ export const gatewayAuthenticationCommands: readonly CtlCommand[] = [
       const given = await secrets.next(`password of ${user}`)
       if ('usage' in given) return given
       const body = { user_id: user, password: given.secret, is_superuser: options.superuser === true }
-      return doneAs(authenticationOf(client, of).addUser(body), `${user} is stored`)
+      return reportDone(createAuthenticationOperations(client, of).addUser(body), `${user} is stored`)
     },
   },
   {
@@ -70,7 +70,10 @@ export const gatewayAuthenticationCommands: readonly CtlCommand[] = [
     run: async ({ client, secrets, operands: [of = '', user = ''] }): Promise<Outcome> => {
       const given = await secrets.next(`password of ${user}`)
       if ('usage' in given) return given
-      return doneAs(authenticationOf(client, of).changeUser(user, { password: given.secret }), `${user} is stored`)
+      return reportDone(
+        createAuthenticationOperations(client, of).changeUser(user, { password: given.secret }),
+        `${user} is stored`,
+      )
     },
   },
   {
@@ -78,7 +81,7 @@ export const gatewayAuthenticationCommands: readonly CtlCommand[] = [
     description: 'remove a user of a gateway or of a listener',
     arguments: ['<gateway>', '<user>'],
     run: ({ client, operands: [of = '', user = ''] }) =>
-      doneAs(authenticationOf(client, of).removeUser(user), `${user} is removed`),
+      reportDone(createAuthenticationOperations(client, of).removeUser(user), `${user} is removed`),
   },
 ]
 
@@ -86,7 +89,7 @@ type Settings = Record<string, unknown>
 type Page = { readonly page: number; readonly limit: number }
 
 /** The operations below a gateway, or below a listener where there is a colon in the name. */
-function authenticationOf(client: ApiClient, of: string) {
+function createAuthenticationOperations(client: ApiClient, of: string) {
   const [name = ''] = of.split(':')
   if (name === of) {
     const params = { name }

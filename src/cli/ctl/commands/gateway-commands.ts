@@ -1,7 +1,7 @@
 // Gateways: clients that speak something else than MQTT.
 
-import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
-import { queryFrom } from '../filters.ts'
+import { type CtlCommand, reportDone, showReply } from '../ctl-command.ts'
+import { parseQuery } from '../filters.ts'
 
 const columns = ['name', 'status', 'bind', 'current_connections', 'max_connections', 'received', 'sent']
 
@@ -10,7 +10,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     name: 'gateways list',
     description: 'list gateways with their listeners and numbers of clients',
     run: ({ client }) =>
-      shown(client.get_gateways(), (gateways) => {
+      showReply(client.get_gateways(), (gateways) => {
         const rows = gateways.map(({ name, status, listeners, current_connections, max_connections, metrics }) => ({
           name,
           status,
@@ -28,21 +28,21 @@ export const gatewayCommands: readonly CtlCommand[] = [
     description: 'start a gateway',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
-      doneAs(client.enable_gateway({ params: { name, enable: 'true' } }), `${name} is enabled`),
+      reportDone(client.enable_gateway({ params: { name, enable: 'true' } }), `${name} is enabled`),
   },
   {
     name: 'gateways disable',
     description: 'stop a gateway and disconnect its clients',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
-      doneAs(client.enable_gateway({ params: { name, enable: 'false' } }), `${name} is disabled`),
+      reportDone(client.enable_gateway({ params: { name, enable: 'false' } }), `${name} is disabled`),
   },
   {
     name: 'gateways show',
     description: 'show a gateway with its configuration',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
-      shown(client.get_gateway({ params: { name } }), ({ configuration, metrics, listeners, ...gateway }) => ({
+      showReply(client.get_gateway({ params: { name } }), ({ configuration, metrics, listeners, ...gateway }) => ({
         thing: { ...gateway, listeners: listeners.map(({ id, bind }) => `${id} ${bind}`).join(' ') },
         document: { ...gateway, listeners, configuration, metrics },
       })),
@@ -52,7 +52,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     description: 'list the listeners of a gateway',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
-      shown(client.get_gateway_listeners({ params: { name } }), (rows) => ({
+      showReply(client.get_gateway_listeners({ params: { name } }), (rows) => ({
         rows,
         columns: ['id', 'running', 'bind', 'current_connections', 'max_connections'],
       })),
@@ -65,10 +65,10 @@ export const gatewayCommands: readonly CtlCommand[] = [
       { flags: '--settings <json>', description: 'settings of the listener as JSON: {"bind": "127.0.0.1:5683"}' },
     ],
     run: ({ client, operands: [id = ''], options: { settings } }) => {
-      const body = settingsIn(settings)
+      const body = parseSettings(settings)
       if (body === undefined) return { usage: '--settings needs a JSON object such as {"bind": "127.0.0.1:5683"}' }
       const [name = ''] = id.split(':')
-      return doneAs(
+      return reportDone(
         client.add_gateway_listener({ params: { name }, body: { ...body, id } }),
         `the listener ${id} is open`,
       )
@@ -80,7 +80,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     arguments: ['<id>'],
     run: ({ client, operands: [id = ''] }) => {
       const [name = ''] = id.split(':')
-      return doneAs(client.remove_gateway_listener({ params: { name, id } }), `the listener ${id} is closed`)
+      return reportDone(client.remove_gateway_listener({ params: { name, id } }), `the listener ${id} is closed`)
     },
   },
   {
@@ -88,9 +88,9 @@ export const gatewayCommands: readonly CtlCommand[] = [
     description: 'list the clients of a gateway; filters as KEY=VALUE: like_clientid=a conn_state=connected',
     arguments: ['<name>', '[filters...]'],
     run: ({ client, operands: [name = '', ...operands] }) => {
-      const filters = queryFrom('get_gateway_clients', operands)
+      const filters = parseQuery('get_gateway_clients', operands)
       if ('usage' in filters) return filters
-      return shown(client.get_gateway_clients({ params: { name }, ...filters }), ({ data }) => ({
+      return showReply(client.get_gateway_clients({ params: { name }, ...filters }), ({ data }) => ({
         rows: data,
         columns: ['clientid', 'username', 'conn_state', 'sleeping', 'ip_address', 'keepalive', 'subscriptions_cnt'],
       }))
@@ -101,7 +101,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     description: 'disconnect a client of a gateway',
     arguments: ['<name>', '<client>'],
     run: ({ client, operands: [name = '', clientid = ''] }) =>
-      doneAs(client.kick_gateway_client({ params: { name, clientid } }), `${clientid} is disconnected`),
+      reportDone(client.kick_gateway_client({ params: { name, clientid } }), `${clientid} is disconnected`),
   },
   {
     name: 'gateways request',
@@ -111,7 +111,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
       const known = coapMethods.find((one) => one === method.toLowerCase())
       if (known === undefined) return { usage: `${method}: use ${coapMethods.join(', ')}` }
       const body = { method: known, ...(payload === undefined ? {} : { payload }) }
-      return shown(client.send_coap_request({ params: { clientid }, body }), (response) => ({ thing: response }))
+      return showReply(client.send_coap_request({ params: { clientid }, body }), (response) => ({ thing: response }))
     },
   },
   {
@@ -119,14 +119,14 @@ export const gatewayCommands: readonly CtlCommand[] = [
     description: 'read a path of an LwM2M device; `gateways lookup` shows the response',
     arguments: ['<client>', '<path>'],
     run: ({ client, operands: [clientid = '', path = ''] }) =>
-      doneAs(client.read_lwm2m({ params: { clientid }, query: { path } }), `${path} will be read`),
+      reportDone(client.read_lwm2m({ params: { clientid }, query: { path } }), `${path} will be read`),
   },
   {
     name: 'gateways write',
     description: 'write a resource of an LwM2M device; type: Integer, Float, Time, String, Boolean or Opaque',
     arguments: ['<client>', '<path>', '<type>', '<value>'],
     run: ({ client, operands: [clientid = '', path = '', type = '', value = ''] }) =>
-      doneAs(client.write_lwm2m({ params: { clientid }, query: { path, type, value } }), `${path} will be written`),
+      reportDone(client.write_lwm2m({ params: { clientid }, query: { path, type, value } }), `${path} will be written`),
   },
   {
     name: 'gateways observe',
@@ -136,7 +136,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     run: ({ client, operands: [clientid = '', path = ''], options }) => {
       const enable = options.off !== true
       const text = `${path} will ${enable ? '' : 'not '}be observed`
-      return doneAs(client.observe_lwm2m({ params: { clientid }, query: { path, enable } }), text)
+      return reportDone(client.observe_lwm2m({ params: { clientid }, query: { path, enable } }), text)
     },
   },
   {
@@ -144,7 +144,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     description: 'show the last response of an LwM2M device to a command such as read',
     arguments: ['<client>', '<path>', '<action>'],
     run: ({ client, operands: [clientid = '', path = '', action = ''] }) =>
-      shown(client.lookup_lwm2m_answer({ params: { clientid }, query: { path, action } }), ({ data }) => ({
+      showReply(client.lookup_lwm2m_answer({ params: { clientid }, query: { path, action } }), ({ data }) => ({
         thing: { ...data, content: JSON.stringify(data.content) },
         document: data,
       })),
@@ -154,7 +154,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
 const coapMethods = ['get', 'post', 'put', 'delete'] as const
 
 /** Parses the JSON object of an option. Undefined: the option is missing, or its text is not a JSON object. */
-export function settingsIn(text: string | true | undefined): Record<string, unknown> | undefined {
+export function parseSettings(text: string | true | undefined): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(typeof text === 'string' ? text : '')
     const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)

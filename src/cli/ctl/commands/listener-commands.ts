@@ -1,6 +1,6 @@
 // Commands for listeners.
 
-import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
+import { type CtlCommand, reportDone, showReply } from '../ctl-command.ts'
 
 const columns = ['node', 'identifier', 'listen_on', 'current_conns', 'max_conns']
 
@@ -9,7 +9,7 @@ export const listenerCommands: readonly CtlCommand[] = [
     name: 'listeners list',
     description: 'list the listeners with their addresses and numbers of connections',
     run: ({ client }) =>
-      shown(client.list_listeners(), ({ data }) => {
+      showReply(client.list_listeners(), ({ data }) => {
         const rows = data.flatMap(({ node, listeners }) => listeners.map((listener) => ({ node, ...listener })))
         return { rows, columns }
       }),
@@ -19,6 +19,6 @@ export const listenerCommands: readonly CtlCommand[] = [
     description: 'disconnect the clients of a listener and open it again',
     arguments: ['<identifier>'],
     run: ({ client, operands: [identifier = ''] }) =>
-      doneAs(client.restart_listener({ params: { identifier } }), `${identifier} is restarted`),
+      reportDone(client.restart_listener({ params: { identifier } }), `${identifier} is restarted`),
   },
 ]

@@ -1,13 +1,13 @@
 // Namespaces: separate sets of clients, topics and access records. Other commands show one with `--namespace NAME`.
 
-import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
+import { type CtlCommand, reportDone, showReply } from '../ctl-command.ts'
 
 export const namespaceCommands: readonly CtlCommand[] = [
   {
     name: 'namespaces list',
     description: 'list the namespaces that were created, or that a listener or an account names',
     run: ({ client }) =>
-      shown(client.get_namespaces(), ({ data }) => ({
+      showReply(client.get_namespaces(), ({ data }) => ({
         rows: data.map(({ limits, ...row }) => ({ ...row, ...limits })),
       })),
   },
@@ -16,7 +16,7 @@ export const namespaceCommands: readonly CtlCommand[] = [
     description: 'show the use and the limits of a namespace',
     arguments: ['<name>'],
     run: ({ client, operands: [namespace = ''] }) =>
-      shown(
+      showReply(
         client.get_namespace({ params: { namespace } }),
         ({ limits, namespace: name, created_at, clients, retained_messages }) => ({
           thing: { namespace: name, created_at, clients, retained_messages, ...limits },
@@ -38,16 +38,19 @@ export const namespaceCommands: readonly CtlCommand[] = [
     ],
     run: ({ client, operands: [namespace = ''], options }) => {
       const limits = {
-        max_clients: limitIn(options['maxClients']),
-        max_retained_messages: limitIn(options['maxRetainedMessages']),
-        messages_rate: limitIn(options['messagesRate']),
+        max_clients: parseLimit(options['maxClients']),
+        max_retained_messages: parseLimit(options['maxRetainedMessages']),
+        messages_rate: parseLimit(options['messagesRate']),
       }
       const given = Object.entries(limits).filter(([, limit]) => limit !== undefined)
       if (given.some(([, limit]) => Number.isNaN(limit))) {
         return { usage: 'a limit is a whole number from 1 on, "infinity" or "default"' }
       }
       const body = Object.fromEntries(given)
-      return doneAs(client.change_namespace({ params: { namespace }, body }), `the limits of ${namespace} are changed`)
+      return reportDone(
+        client.change_namespace({ params: { namespace }, body }),
+        `the limits of ${namespace} are changed`,
+      )
     },
   },
   {
@@ -55,19 +58,19 @@ export const namespaceCommands: readonly CtlCommand[] = [
     description: 'create a namespace',
     arguments: ['<name>'],
     run: ({ client, operands: [namespace = ''] }) =>
-      doneAs(client.add_namespace({ body: { namespace } }), `${namespace} is created`),
+      reportDone(client.add_namespace({ body: { namespace } }), `${namespace} is created`),
   },
   {
     name: 'namespaces del',
     description: 'delete a namespace with its clients, sessions, retained messages, credentials, rules and bans',
     arguments: ['<name>'],
     run: ({ client, operands: [namespace = ''] }) =>
-      doneAs(client.remove_namespace({ params: { namespace } }), `${namespace} is deleted`),
+      reportDone(client.remove_namespace({ params: { namespace } }), `${namespace} is deleted`),
   },
 ]
 
 /** Null: the value of the configuration. NaN: the text is not a limit. */
-function limitIn(given: string | true | undefined): number | 'infinity' | null | undefined {
+function parseLimit(given: string | true | undefined): number | 'infinity' | null | undefined {
   if (given === undefined || given === 'infinity') return given
   if (given === 'default') return null
   return /^[1-9]\d{0,9}$/.test(String(given)) ? Number(given) : Number.NaN

@@ -1,7 +1,7 @@
 // Commands that publish and subscribe in the name of clients.
 
 import { readFile } from 'node:fs/promises'
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
 import { fileErrorText } from '../../../telemetry/index.ts'
 
 export const publishingCommands: readonly CtlCommand[] = [
@@ -25,9 +25,12 @@ export const publishingCommands: readonly CtlCommand[] = [
     arguments: ['<client>', '<filter>'],
     options: [{ flags: '-q, --qos <level>', description: 'maximum QoS of the subscription: 0, 1 or 2 (default: 0)' }],
     run: ({ client, operands: [clientid = '', topic = ''], options }) => {
-      const qos = qosOf(options['qos'])
+      const qos = parseQoS(options['qos'])
       if (qos === undefined) return { usage: badQos }
-      return doneAs(client.mqtt_subscribe({ body: { clientid, topic, qos } }), `${clientid} is subscribed to ${topic}`)
+      return reportDone(
+        client.mqtt_subscribe({ body: { clientid, topic, qos } }),
+        `${clientid} is subscribed to ${topic}`,
+      )
     },
   },
   {
@@ -35,21 +38,24 @@ export const publishingCommands: readonly CtlCommand[] = [
     description: 'remove a subscription of a connected client',
     arguments: ['<client>', '<filter>'],
     run: ({ client, operands: [clientid = '', topic = ''] }) =>
-      doneAs(client.mqtt_unsubscribe({ body: { clientid, topic } }), `${clientid} is no longer subscribed to ${topic}`),
+      reportDone(
+        client.mqtt_unsubscribe({ body: { clientid, topic } }),
+        `${clientid} is no longer subscribed to ${topic}`,
+      ),
   },
   {
     name: 'retained list',
     description: 'list retained messages whose topics match a filter, at most 10,000',
     arguments: ['[filter]'],
     run: ({ client, operands: [topic = '#'] }) =>
-      shown(client.list_retained({ query: { topic, limit: maxRetainedRows } }), ({ data }) => ({ rows: data })),
+      showReply(client.list_retained({ query: { topic, limit: maxRetainedRows } }), ({ data }) => ({ rows: data })),
   },
   {
     name: 'retained delete',
     description: 'delete the retained message of a topic',
     arguments: ['<topic>'],
     run: ({ client, operands: [topic = ''] }) =>
-      doneAs(
+      reportDone(
         client.mqtt_publish({ body: { topic, payload: '', retain: true, qos: 1 } }),
         `nothing is retained at ${topic}`,
       ),
@@ -61,9 +67,9 @@ const maxRetainedRows = 10_000
 const badQos = '--qos: use 0, 1 or 2'
 
 async function publish({ client, operands: [topic = ''], options }: CtlCall): Promise<Outcome> {
-  const qos = qosOf(options['qos'])
+  const qos = parseQoS(options['qos'])
   if (qos === undefined) return { usage: badQos }
-  const read = await payloadOf(options)
+  const read = await readPayload(options)
   if (!('payload' in read)) return read
   const { client: clientid, retain, receipt } = options
   const body = {
@@ -76,13 +82,13 @@ async function publish({ client, operands: [topic = ''], options }: CtlCall): Pr
     receipt: receipt === true,
     ...(typeof clientid === 'string' ? { clientid } : {}),
   } as const
-  return shown(client.mqtt_publish({ body }), ({ data }) => {
+  return showReply(client.mqtt_publish({ body }), ({ data }) => {
     if (data === undefined) return { done: `published to ${topic}` }
     return { thing: data.receipt }
   })
 }
 
-async function payloadOf({
+async function readPayload({
   message,
   file,
 }: CtlCall['options']): Promise<
@@ -97,7 +103,7 @@ async function payloadOf({
   }
 }
 
-function qosOf(text: string | true | undefined): 0 | 1 | 2 | undefined {
+function parseQoS(text: string | true | undefined): 0 | 1 | 2 | undefined {
   if (text === undefined || text === '0') return 0
   if (text === '1') return 1
   return text === '2' ? 2 : undefined

@@ -1,8 +1,8 @@
 // Commands for rules in SQL, their actions and connectors.
 
 import { readFileSync } from 'node:fs'
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
-import { controlled } from '../controlled-service.ts'
+import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
+import { controlService } from '../controlled-service.ts'
 
 export const settingsOption = {
   flags: '--settings <json>',
@@ -18,11 +18,11 @@ export const ruleCommands: readonly CtlCommand[] = [
     name: 'rules list',
     description: 'list rules',
     run: ({ client }) =>
-      shown(client.get_rules(), ({ data }) => ({
+      showReply(client.get_rules(), ({ data }) => ({
         rows: data.map((rule) => ({
           ...rule,
           from: rule.from.join(', '),
-          actions: rule.actions.map(nameOfAction).join(', '),
+          actions: rule.actions.map(readActionName).join(', '),
         })),
         columns: ['id', 'enable', 'from', 'actions', 'description'],
       })),
@@ -34,7 +34,7 @@ export const ruleCommands: readonly CtlCommand[] = [
     run: async ({ client, operands: [id = ''] }) => {
       const rule = await client.get_rule({ params: { id } })
       if ('failure' in rule) return rule
-      return shown(client.get_rule_metrics({ params: { id } }), ({ metrics }) => ({
+      return showReply(client.get_rule_metrics({ params: { id } }), ({ metrics }) => ({
         thing: { ...rule.reply, ...metrics },
       }))
     },
@@ -49,7 +49,7 @@ export const ruleCommands: readonly CtlCommand[] = [
     name: 'rules delete',
     description: 'delete a rule; messages that wait for its actions are sent',
     arguments: ['<id>'],
-    run: ({ client, operands: [id = ''] }) => doneAs(client.remove_rule({ params: { id } }), `${id} is deleted`),
+    run: ({ client, operands: [id = ''] }) => reportDone(client.remove_rule({ params: { id } }), `${id} is deleted`),
   },
   {
     name: 'rules enable',
@@ -64,7 +64,7 @@ export const ruleCommands: readonly CtlCommand[] = [
     arguments: ['<sql>'],
     options: [contextOption],
     run: ({ client, operands: [sql = ''], options }) =>
-      withJson(options['context'], (context) => shown(client.test_rule({ body: { sql, context } }), asText)),
+      withJson(options['context'], (context) => showReply(client.test_rule({ body: { sql, context } }), toTextOutcome)),
   },
   {
     name: 'rules explain',
@@ -73,7 +73,7 @@ export const ruleCommands: readonly CtlCommand[] = [
     options: [contextOption],
     run: ({ client, operands: [id = ''], options }) =>
       withJson(options['context'], (context) =>
-        shown(client.explain_rule({ params: { id }, body: { context } }), (explained) => ({
+        showReply(client.explain_rule({ params: { id }, body: { context } }), (explained) => ({
           text: [
             explained.summary,
             ...explained.sources.map(({ text, matches }) => `FROM ${text}: ${matches ? 'matches' : 'does not match'}`),
@@ -88,22 +88,22 @@ export const ruleCommands: readonly CtlCommand[] = [
     description: 'convert an SQL statement of EMQX 3',
     arguments: ['<sql>'],
     run: ({ client, operands: [rawsql = ''] }) =>
-      shown(client.convert_rule({ body: { rawsql } }), ({ rawsql: sql, warnings }) => ({
+      showReply(client.convert_rule({ body: { rawsql } }), ({ rawsql: sql, warnings }) => ({
         text: [sql, ...warnings.map((warning) => `-- ${warning}`)].join('\n'),
         document: { sql, warnings },
       })),
   },
-  ...resourceCommands('connectors'),
-  ...resourceCommands('actions'),
-  ...actionCommands(),
-  ...queueCommands(),
+  ...createResourceCommands('connectors'),
+  ...createResourceCommands('actions'),
+  ...createActionCommands(),
+  ...createQueueCommands(),
 ]
 
-function nameOfAction(action: unknown): string {
+function readActionName(action: unknown): string {
   return typeof action === 'string' ? action : String((action as { readonly function?: unknown }).function)
 }
 
-function asText(reply: unknown): Outcome {
+function toTextOutcome(reply: unknown): Outcome {
   return { text: JSON.stringify(reply, null, 2), document: reply }
 }
 
@@ -115,7 +115,7 @@ function createRule({ client, operands: [id = '', sql = '', ...given] }: CtlCall
     actions.push(read.value)
   }
   const body = { id, sql, actions: actions as (string | { function: 'republish' | 'console' | 'do_nothing' })[] }
-  return shown(client.add_rule({ body }), ({ warnings }) => ({
+  return showReply(client.add_rule({ body }), ({ warnings }) => ({
     done: [`${id} is created`, ...warnings.map((warning) => `warning: ${warning}`)].join('\n'),
   }))
 }
@@ -126,17 +126,17 @@ async function enableRule({ client, operands: [id = ''], options }: CtlCall): Pr
   const { sql, actions, description } = found.reply
   const enable = options['off'] === undefined
   const result = client.change_rule({ params: { id }, body: { sql, actions, description, enable } })
-  return doneAs(result, `${id} ${enable ? 'runs' : 'does not run'}`)
+  return reportDone(result, `${id} ${enable ? 'runs' : 'does not run'}`)
 }
 
-function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
+function createResourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
   const one = kind === 'connectors' ? 'connector' : 'action'
   return [
     {
       name: `${kind} list`,
       description: `list ${kind} with their status`,
       run: ({ client }) =>
-        shown(kind === 'connectors' ? client.get_connectors() : client.get_actions(), (all) => ({
+        showReply(kind === 'connectors' ? client.get_connectors() : client.get_actions(), (all) => ({
           rows: all.map((each) => ({ ...each, id: `${each.type}:${each.name}` })),
           columns: ['id', 'enable', 'status', 'status_reason'],
         })),
@@ -148,7 +148,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
       run: ({ client, operands: [id = ''] }) => {
         const call = { params: { id } }
         const result = kind === 'connectors' ? client.get_connector(call) : client.get_action(call)
-        return shown(result, (thing) => ({ thing }))
+        return showReply(result, (thing) => ({ thing }))
       },
     },
     {
@@ -161,7 +161,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
           const [type = '', name = ''] = id.split(':')
           const call = { body: { ...settings, type, name } }
           const result = kind === 'connectors' ? client.add_connector(call) : client.add_action(call)
-          return doneAs(result, `${id} is created`)
+          return reportDone(result, `${id} is created`)
         }),
     },
     {
@@ -173,7 +173,7 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
         withJson(options['settings'], (settings) => {
           const call = { body: { ...settings, type } }
           const result = kind === 'connectors' ? client.probe_connector(call) : client.probe_action(call)
-          return doneAs(result, 'the service is available')
+          return reportDone(result, 'the service is available')
         }),
     },
     {
@@ -190,20 +190,20 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
           kind === 'connectors'
             ? client.remove_connector({ params })
             : client.remove_action({ params, query: { force } })
-        return doneAs(result, `${id} is deleted`)
+        return reportDone(result, `${id} is deleted`)
       },
     },
   ]
 }
 
-function actionCommands(): CtlCommand[] {
+function createActionCommands(): CtlCommand[] {
   return [
     ...(['start', 'stop', 'restart'] as const).map((operation) => ({
       name: `connectors ${operation}`,
       description: `${operation} the actions and sources of a connector until the next change or start of the broker`,
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }: CtlCall) =>
-        controlled(client.control_connector({ params: { id, operation } }), { id, operation }, () =>
+        controlService(client.control_connector({ params: { id, operation } }), { id, operation }, () =>
           client.get_connector({ params: { id } }),
         ),
     })),
@@ -212,7 +212,7 @@ function actionCommands(): CtlCommand[] {
       description: `${operation} an action until the next change or start of the broker`,
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }: CtlCall) =>
-        controlled(client.control_action({ params: { id, operation } }), { id, operation }, () =>
+        controlService(client.control_action({ params: { id, operation } }), { id, operation }, () =>
           client.get_action({ params: { id } }),
         ),
     })),
@@ -221,13 +221,13 @@ function actionCommands(): CtlCommand[] {
       description: 'show the counters of an action',
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }) =>
-        shown(client.get_action_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),
+        showReply(client.get_action_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),
     },
   ]
 }
 
 /** Commands for what waits for a service, and for what it refused. */
-function queueCommands(): CtlCommand[] {
+function createQueueCommands(): CtlCommand[] {
   const letter = { flags: '--letter <id>', description: 'only the dead letter with this ID' }
   return [
     {
@@ -235,7 +235,7 @@ function queueCommands(): CtlCommand[] {
       description: 'list the results that wait for the service of an action: the oldest 1,000 of each shard',
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }) =>
-        shown(client.get_queued_results({ params: { id } }), ({ data }) => ({
+        showReply(client.get_queued_results({ params: { id } }), ({ data }) => ({
           rows: data,
           columns: ['id', 'rule', 'refusals', 'reason', 'payload'],
         })),
@@ -246,7 +246,7 @@ function queueCommands(): CtlCommand[] {
       arguments: ['<id>'],
       options: [{ flags: '--entry <id>', description: 'only the result with this ID' }],
       run: ({ client, operands: [id = ''], options: { entry } }) =>
-        shown(
+        showReply(
           client.discard_queued_results({ params: { id }, query: typeof entry === 'string' ? { entry } : {} }),
           ({ count }) => ({ done: `${count} are moved to the dead letters` }),
         ),
@@ -256,7 +256,7 @@ function queueCommands(): CtlCommand[] {
       description: 'list the dead letters of an action: messages that the service refused',
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }) =>
-        shown(client.get_dead_letters({ params: { id } }), ({ data }) => ({
+        showReply(client.get_dead_letters({ params: { id } }), ({ data }) => ({
           rows: data,
           columns: ['id', 'at', 'rule', 'reason', 'payload'],
         })),
@@ -267,8 +267,8 @@ function queueCommands(): CtlCommand[] {
       arguments: ['<id>'],
       options: [letter],
       run: (call) =>
-        shown(
-          call.client.retry_dead_letters({ params: { id: call.operands[0] }, query: letterOf(call) }),
+        showReply(
+          call.client.retry_dead_letters({ params: { id: call.operands[0] }, query: toLetterQuery(call) }),
           (progress) => ({ done: retryText(progress, call.operands[0]) }),
         ),
     },
@@ -277,7 +277,7 @@ function queueCommands(): CtlCommand[] {
       description: 'show the progress of sending the dead letters of an action again',
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }) =>
-        shown(client.get_dead_letters_retry({ params: { id } }), (progress) => ({ done: retryText(progress, id) })),
+        showReply(client.get_dead_letters_retry({ params: { id } }), (progress) => ({ done: retryText(progress, id) })),
     },
     {
       name: 'actions delete-dead-letters',
@@ -285,8 +285,8 @@ function queueCommands(): CtlCommand[] {
       arguments: ['<id>'],
       options: [letter],
       run: (call) =>
-        shown(
-          call.client.remove_dead_letters({ params: { id: call.operands[0] }, query: letterOf(call) }),
+        showReply(
+          call.client.remove_dead_letters({ params: { id: call.operands[0] }, query: toLetterQuery(call) }),
           ({ count }) => ({ done: `${count} are deleted` }),
         ),
     },
@@ -308,7 +308,7 @@ function retryText({ state, count, stayed, pending, reason }: RetryProgress, act
   return `${sent}${kept}; ${pending} follow: see godwit ctl actions retry-progress ${action ?? ''}`
 }
 
-function letterOf({ options }: CtlCall): { letter?: string } {
+function toLetterQuery({ options }: CtlCall): { letter?: string } {
   return typeof options['letter'] === 'string' ? { letter: options['letter'] } : {}
 }
 

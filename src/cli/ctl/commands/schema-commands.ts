@@ -1,7 +1,7 @@
 // Schemas by which functions of rules encode, decode and check data.
 
 import { readFileSync } from 'node:fs'
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
 import { fileErrorText } from '../../../telemetry/index.ts'
 
 const sourceArguments = ['<name>', '<type>', '<source>']
@@ -16,14 +16,15 @@ export const schemaCommands: readonly CtlCommand[] = [
   {
     name: 'schemas list',
     description: 'list the schemas of the schema registry',
-    run: ({ client }) => shown(client.get_schemas(), (rows) => ({ rows, columns: ['name', 'type', 'description'] })),
+    run: ({ client }) =>
+      showReply(client.get_schemas(), (rows) => ({ rows, columns: ['name', 'type', 'description'] })),
   },
   {
     name: 'schemas show',
     description: 'show a schema with its source',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
-      shown(client.get_schema({ params: { name } }), (schema) => ({ text: schema.source, document: schema })),
+      showReply(client.get_schema({ params: { name } }), (schema) => ({ text: schema.source, document: schema })),
   },
   {
     name: 'schemas add',
@@ -32,7 +33,7 @@ export const schemaCommands: readonly CtlCommand[] = [
     options: [descriptionOption],
     run: (call) =>
       withSettings(call, (name, settings) =>
-        doneAs(call.client.add_schema({ body: { name, ...settings } }), `${name} is added`),
+        reportDone(call.client.add_schema({ body: { name, ...settings } }), `${name} is added`),
       ),
   },
   {
@@ -42,7 +43,7 @@ export const schemaCommands: readonly CtlCommand[] = [
     options: [descriptionOption],
     run: (call) =>
       withSettings(call, (name, settings) =>
-        doneAs(call.client.change_schema({ params: { name }, body: settings }), `${name} is changed`),
+        reportDone(call.client.change_schema({ params: { name }, body: settings }), `${name} is changed`),
       ),
   },
   {
@@ -50,7 +51,7 @@ export const schemaCommands: readonly CtlCommand[] = [
     description: 'delete a schema that no rule names',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
-      doneAs(client.remove_schema({ params: { name } }), `${name} is deleted`),
+      reportDone(client.remove_schema({ params: { name } }), `${name} is deleted`),
   },
 ]
 

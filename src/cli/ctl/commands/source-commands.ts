@@ -1,7 +1,7 @@
 // Sources of rules: what they receive from services.
 
-import { type CtlCall, type CtlCommand, doneAs, shown } from '../ctl-command.ts'
-import { controlled } from '../controlled-service.ts'
+import { type CtlCall, type CtlCommand, reportDone, showReply } from '../ctl-command.ts'
+import { controlService } from '../controlled-service.ts'
 import { settingsOption, withJson } from './rule-commands.ts'
 
 export const sourceCommands: readonly CtlCommand[] = [
@@ -9,7 +9,7 @@ export const sourceCommands: readonly CtlCommand[] = [
     name: 'sources list',
     description: 'list sources with their status',
     run: ({ client }) =>
-      shown(client.get_sources(), (all) => ({
+      showReply(client.get_sources(), (all) => ({
         rows: all.map((each) => ({ ...each, id: `${each.type}:${each.name}` })),
         columns: ['id', 'enable', 'status', 'status_reason'],
       })),
@@ -18,7 +18,7 @@ export const sourceCommands: readonly CtlCommand[] = [
     name: 'sources show',
     description: 'show the settings of a source; secrets are masked',
     arguments: ['<id>'],
-    run: ({ client, operands: [id = ''] }) => shown(client.get_source({ params: { id } }), (thing) => ({ thing })),
+    run: ({ client, operands: [id = ''] }) => showReply(client.get_source({ params: { id } }), (thing) => ({ thing })),
   },
   {
     name: 'sources create',
@@ -28,7 +28,7 @@ export const sourceCommands: readonly CtlCommand[] = [
     run: ({ client, operands: [id = ''], options }) =>
       withJson(options['settings'], (settings) => {
         const [type = '', name = ''] = id.split(':')
-        return doneAs(client.add_source({ body: { ...settings, type, name } }), `${id} is created`)
+        return reportDone(client.add_source({ body: { ...settings, type, name } }), `${id} is created`)
       }),
   },
   {
@@ -38,28 +38,28 @@ export const sourceCommands: readonly CtlCommand[] = [
     options: [settingsOption],
     run: ({ client, operands: [type = ''], options }) =>
       withJson(options['settings'], (settings) =>
-        doneAs(client.probe_source({ body: { ...settings, type } }), 'the service is available'),
+        reportDone(client.probe_source({ body: { ...settings, type } }), 'the service is available'),
       ),
   },
   {
     name: 'sources delete',
     description: 'delete a source that no rule uses',
     arguments: ['<id>'],
-    run: ({ client, operands: [id = ''] }) => doneAs(client.remove_source({ params: { id } }), `${id} is deleted`),
+    run: ({ client, operands: [id = ''] }) => reportDone(client.remove_source({ params: { id } }), `${id} is deleted`),
   },
   {
     name: 'sources metrics',
     description: 'show the counters of a source',
     arguments: ['<id>'],
     run: ({ client, operands: [id = ''] }) =>
-      shown(client.get_source_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),
+      showReply(client.get_source_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),
   },
   ...(['start', 'stop', 'restart'] as const).map((operation) => ({
     name: `sources ${operation}`,
     description: `${operation} a source until the next change or start of the broker`,
     arguments: ['<id>'],
     run: ({ client, operands: [id = ''] }: CtlCall) =>
-      controlled(client.control_source({ params: { id, operation } }), { id, operation }, () =>
+      controlService(client.control_source({ params: { id, operation } }), { id, operation }, () =>
         client.get_source({ params: { id } }),
       ),
   })),

@@ -3,7 +3,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Result } from '../../../contract/index.ts'
 import type { ApiClient } from '../../../api/endpoints.ts'
-import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
+import { type CtlCall, type CtlCommand, type Outcome, type Row, showReply } from '../ctl-command.ts'
 
 /** Rates are what is counted within this. */
 const measuredMs = 500
@@ -17,11 +17,11 @@ export const statusCommands: readonly CtlCommand[] = [
     name: 'status',
     description: 'show version, health and problems of the broker; takes half a second',
     options: [{ flags: '--wait <seconds>', description: 'wait for a broker that starts, at most for this time' }],
-    run: status,
+    run: showStatus,
   },
 ]
 
-async function status({ client, options }: CtlCall): Promise<Outcome> {
+async function showStatus({ client, options }: CtlCall): Promise<Outcome> {
   const waitSeconds = Number(options['wait'] ?? 0)
   if (!(waitSeconds >= 0)) return { usage: `--wait ${options['wait']}: use a number of seconds, such as 30` }
   const known = await knownWithin(client, waitSeconds * 1_000)
@@ -33,7 +33,7 @@ async function status({ client, options }: CtlCall): Promise<Outcome> {
     state: enable ? (now?.state ?? 'unknown') : 'off',
     spool: now?.spool_depth ?? 0,
   }))
-  return shown(client.list_activated_alarms(), ({ data }) => {
+  return showReply(client.list_activated_alarms(), ({ data }) => {
     const alarms = data.flatMap(({ alarms: holding }) =>
       holding.map(({ name, message, activated_at: since }) => ({ name, since, message })),
     )
@@ -41,7 +41,7 @@ async function status({ client, options }: CtlCall): Promise<Outcome> {
     return {
       thing: {
         ...known.reply,
-        bridges: inShort(states),
+        bridges: summarizeBridges(states),
         alarms: alarms.length === 0 ? 'none' : alarms.map(({ name }) => name).join(', '),
         ...(Object.fromEntries(troubles) as Row),
       },
@@ -54,14 +54,14 @@ async function status({ client, options }: CtlCall): Promise<Outcome> {
 async function knownWithin(client: ApiClient, waitMs: number): Promise<Result<Row>> {
   const startedMs = performance.now()
   for (;;) {
-    const known = await knownOf(client)
+    const known = await readNodeStatus(client)
     const isUnreachable = 'failure' in known && known.failure.kind === 'unreachable'
     if (!isUnreachable || performance.now() - startedMs >= waitMs) return known
     await setTimeout(attemptMs)
   }
 }
 
-async function knownOf(client: ApiClient): Promise<Result<Row>> {
+async function readNodeStatus(client: ApiClient): Promise<Result<Row>> {
   const brokers = await client.list_brokers()
   if ('failure' in brokers) return brokers
   const [broker] = brokers.reply.data
@@ -73,7 +73,7 @@ async function knownOf(client: ApiClient): Promise<Result<Row>> {
   const [{ node, stats: counts } = { node: '', stats: {} }] = stats.reply.data
   const current = await client.get_monitor_current()
   if ('failure' in current) return current
-  const rates = await ratesOf(client, node)
+  const rates = await measureRates(client, node)
   if ('failure' in rates) return rates
   const metrics = await client.get_metrics()
   if ('failure' in metrics) return metrics
@@ -84,17 +84,17 @@ async function knownOf(client: ApiClient): Promise<Result<Row>> {
     subscriptions: counts['subscriptions.count'],
     retained: current.reply.data.retained,
   }
-  const used = { memory: memoryText(memory), cpu }
+  const used = { memory: formatMemory(memory), cpu }
   return { reply: { node, ...broker, profile, shards, ...held, ...rates.reply, ...used } }
 }
 
 /** `212 MiB of 1536 MiB`, with the level if memory is short. */
-function memoryText(node: Omit<typeof noNode, 'security_profile' | 'shards'>): string {
+function formatMemory(node: Omit<typeof noNode, 'security_profile' | 'shards'>): string {
   const [used, limit] = [node.memory_used, node.memory_limit].map((bytes) => `${Math.round(bytes / bytesPerMib)} MiB`)
   return `${used} of ${limit}${node.memory_level === 'normal' ? '' : ` (${node.memory_level})`}`
 }
 
-function inShort(bridges: readonly { readonly name: string; readonly state: string }[]): string {
+function summarizeBridges(bridges: readonly { readonly name: string; readonly state: string }[]): string {
   const wanted = bridges.filter(({ state }) => state !== 'off')
   if (wanted.length === 0) return 'none'
   const away = wanted.filter(({ state }) => state !== 'connected').map(({ name, state }) => `${name} is ${state}`)
@@ -104,7 +104,7 @@ function inShort(bridges: readonly { readonly name: string; readonly state: stri
 
 const rated = ['messages.received', 'messages.sent', 'messages.dropped'] as const
 
-async function ratesOf(client: ApiClient, node: string): Promise<Result<Row>> {
+async function measureRates(client: ApiClient, node: string): Promise<Result<Row>> {
   const startedMs = performance.now()
   const before = await client.get_node_metrics({ params: { node } })
   if ('failure' in before) return before

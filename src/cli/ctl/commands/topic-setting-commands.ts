@@ -1,25 +1,28 @@
 // Commands for topic rewrite rules and automatic subscriptions, which `config set` changes, and for topic metrics.
 
-import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
+import { type CtlCommand, reportDone, showReply } from '../ctl-command.ts'
 
 export const topicSettingCommands: readonly CtlCommand[] = [
   {
     name: 'rewrite list',
     description: 'list the rules that rewrite topics',
     run: ({ client }) =>
-      shown(client.get_topic_rewrite(), (rows) => ({ rows, columns: ['action', 'source_topic', 're', 'dest_topic'] })),
+      showReply(client.get_topic_rewrite(), (rows) => ({
+        rows,
+        columns: ['action', 'source_topic', 're', 'dest_topic'],
+      })),
   },
   {
     name: 'auto-subscribe list',
     description: 'list the subscriptions that the broker adds to each client that connects',
     run: ({ client }) =>
-      shown(client.get_auto_subscribe(), (rows) => ({ rows, columns: ['topic', 'qos', 'rh', 'rap', 'nl'] })),
+      showReply(client.get_auto_subscribe(), (rows) => ({ rows, columns: ['topic', 'qos', 'rh', 'rap', 'nl'] })),
   },
   {
     name: 'topic-metrics list',
     description: 'list the counted topics with their numbers of messages',
     run: ({ client }) =>
-      shown(client.get_topic_metrics(), (all) => ({
+      showReply(client.get_topic_metrics(), (all) => ({
         rows: all.map(({ topic, metrics }) => ({
           topic,
           in: metrics['messages.in.count'],
@@ -36,7 +39,7 @@ export const topicSettingCommands: readonly CtlCommand[] = [
     description: 'show the counters and rates of a counted topic',
     arguments: ['<topic>'],
     run: ({ client, operands: [topic = ''] }) =>
-      shown(client.get_metrics_of_topic({ params: { topic } }), (document) => {
+      showReply(client.get_metrics_of_topic({ params: { topic } }), (document) => {
         const { metrics, ...rest } = document
         return { thing: { ...rest, ...metrics }, document }
       }),
@@ -46,14 +49,14 @@ export const topicSettingCommands: readonly CtlCommand[] = [
     description: 'count the messages of a topic',
     arguments: ['<topic>'],
     run: ({ client, operands: [topic = ''] }) =>
-      doneAs(client.add_topic_metrics({ body: { topic } }), `messages of ${topic} are counted`),
+      reportDone(client.add_topic_metrics({ body: { topic } }), `messages of ${topic} are counted`),
   },
   {
     name: 'topic-metrics reset',
     description: 'reset the counters of one topic or of all',
     arguments: ['[topic]'],
     run: ({ client, operands: [topic] }) =>
-      doneAs(
+      reportDone(
         client.reset_topic_metrics({ body: { action: 'reset', ...(topic !== undefined && { topic }) } }),
         topic === undefined ? 'the counters of all topics are reset' : `the counters of ${topic} are reset`,
       ),
@@ -63,6 +66,6 @@ export const topicSettingCommands: readonly CtlCommand[] = [
     description: 'stop counting the messages of a topic',
     arguments: ['<topic>'],
     run: ({ client, operands: [topic = ''] }) =>
-      doneAs(client.delete_topic_metrics({ params: { topic } }), `messages of ${topic} are no longer counted`),
+      reportDone(client.delete_topic_metrics({ params: { topic } }), `messages of ${topic} are no longer counted`),
   },
 ]

@@ -1,12 +1,12 @@
 // Commands for traces: files with the events of a client, a topic or an address.
 
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
 
 export const traceCommands: readonly CtlCommand[] = [
   {
     name: 'trace list',
     description: 'list running traces, and ended traces whose files exist',
-    run: ({ client }) => shown(client.list_traces(), ({ data }) => ({ rows: data })),
+    run: ({ client }) => showReply(client.list_traces(), ({ data }) => ({ rows: data })),
   },
   {
     name: 'trace start',
@@ -19,20 +19,22 @@ export const traceCommands: readonly CtlCommand[] = [
     name: 'trace stop',
     description: 'stop a trace; its file stays',
     arguments: ['<name>'],
-    run: ({ client, operands: [name = ''] }) => doneAs(client.stop_trace({ params: { name } }), `${name} is stopped`),
+    run: ({ client, operands: [name = ''] }) =>
+      reportDone(client.stop_trace({ params: { name } }), `${name} is stopped`),
   },
   {
     name: 'trace show',
     description: 'show the lines that a trace has written',
     arguments: ['<name>'],
     run: ({ client, operands: [name = ''] }) =>
-      shown(client.download_trace({ params: { name } }), (text) => ({ text: text === '' ? 'nothing yet' : text })),
+      showReply(client.download_trace({ params: { name } }), (text) => ({ text: text === '' ? 'nothing yet' : text })),
   },
   {
     name: 'trace del',
     description: 'stop a trace and delete its file',
     arguments: ['<name>'],
-    run: ({ client, operands: [name = ''] }) => doneAs(client.delete_trace({ params: { name } }), `${name} is deleted`),
+    run: ({ client, operands: [name = ''] }) =>
+      reportDone(client.delete_trace({ params: { name } }), `${name} is deleted`),
   },
 ]
 
@@ -49,5 +51,5 @@ function startTrace({
     return { usage: '--seconds: give a number from 1 to 9999999999' }
   const about = { clientid: undefined, topic: undefined, ip_address: undefined, [type]: value }
   const body = { name, type, duration: Number(seconds), ...about } as const
-  return doneAs(client.create_trace({ body }), `${name} is started`)
+  return reportDone(client.create_trace({ body }), `${name} is started`)
 }

@@ -10,7 +10,7 @@ import {
   namedSinks,
   ofEmqx,
   poolSize,
-  resourceOptionsWith,
+  createResourceOptions,
   template,
 } from './sink-parts.ts'
 
@@ -39,7 +39,7 @@ const clickhouseAction = section('An action that inserts rows into a ClickHouse 
     batch_value_separator: ofEmqx,
     undefined_vars_as_null: ofEmqx,
   }),
-  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
+  resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 400 }),
 })
 
 export const clickhouseConnectors = namedSinks('Connections to ClickHouse servers.', clickhouseConnector)

@@ -7,7 +7,7 @@ import {
   namedSinks,
   ofEmqx,
   poolSize,
-  resourceOptionsWith,
+  createResourceOptions,
   serverSettings,
   template,
 } from './sink-parts.ts'
@@ -32,14 +32,14 @@ export const sqlAction = section('An action that executes an SQL statement for e
     }),
     undefined_vars_as_null: ofEmqx,
   }),
-  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
+  resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 400 }),
 })
 
-const databases = <Named extends typeof sqlConnector | typeof sqlAction>(what: string, named: Named) => ({
+const createDatabaseSections = <Named extends typeof sqlConnector | typeof sqlAction>(what: string, named: Named) => ({
   pgsql: namedSinks(`${what} PostgreSQL.`, named),
   timescale: namedSinks(`${what} TimescaleDB.`, named),
   mysql: namedSinks(`${what} MySQL and MariaDB.`, named),
 })
 
-export const databaseConnectors = databases('Connections to servers with', sqlConnector)
-export const databaseActions = databases('Actions that write rows to', sqlAction)
+export const databaseConnectors = createDatabaseSections('Connections to servers with', sqlConnector)
+export const databaseActions = createDatabaseSections('Actions that write rows to', sqlAction)

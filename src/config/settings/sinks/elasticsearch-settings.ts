@@ -13,7 +13,7 @@ import {
   ofEmqx,
   pipelining,
   poolSize,
-  resourceOptionsWith,
+  createResourceOptions,
   template,
 } from './sink-parts.ts'
 
@@ -70,7 +70,7 @@ const elasticsearchAction = section('An action that writes a document for each r
       description: 'For the operation update: whether a document that does not exist is created.',
     }),
   }),
-  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
+  resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 400 }),
 })
 
 export const elasticsearchConnectors = namedSinks(

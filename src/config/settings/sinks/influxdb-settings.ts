@@ -10,7 +10,7 @@ import {
   maybeText,
   namedSinks,
   poolSize,
-  resourceOptionsWith,
+  createResourceOptions,
   template,
 } from './sink-parts.ts'
 
@@ -48,7 +48,7 @@ const influxdbAction = section('An action that writes points for each result.', 
       description: 'Unit of the timestamps in write_syntax.',
     }),
   }),
-  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
+  resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 400 }),
 })
 
 export const influxdbConnectors = namedSinks('Connections to InfluxDB servers.', influxdbConnector)

@@ -14,7 +14,7 @@ import {
   maybeText,
   namedSinks,
   ofEmqx,
-  resourceOptionsWith,
+  createResourceOptions,
   sourceSettings,
   template,
 } from './sink-parts.ts'
@@ -104,7 +104,7 @@ const kafkaAction = section('An action that sends a record to a Kafka topic for 
     sync_query_timeout: ofEmqx,
     buffer: openSection('Settings of EMQX, which are accepted so that its files can be used unchanged.'),
   }),
-  resource_opts: resourceOptionsWith({ batchSize: 1_000, inflightWindow: 1_000 }),
+  resource_opts: createResourceOptions({ batchSize: 1_000, inflightWindow: 1_000 }),
 })
 
 const kafkaSource = section(

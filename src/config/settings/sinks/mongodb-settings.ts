@@ -12,7 +12,7 @@ import {
   namedSinks,
   ofEmqx,
   poolSize,
-  resourceOptionsWith,
+  createResourceOptions,
   template,
 } from './sink-parts.ts'
 
@@ -58,7 +58,7 @@ const mongodbAction = section('An action that inserts a document for each result
       defaultWords: 'all columns as JSON',
     }),
   }),
-  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 100 }),
+  resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 100 }),
 })
 
 export const mongodbConnectors = namedSinks('Connections to MongoDB databases.', mongodbConnector)

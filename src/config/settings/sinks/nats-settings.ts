@@ -6,7 +6,7 @@ import {
   actionSettings,
   maybeText,
   namedSinks,
-  resourceOptionsWith,
+  createResourceOptions,
   serverSettings,
   sourceSettings,
   template,
@@ -37,7 +37,7 @@ const natsAction = section('An action that publishes a NATS message for each res
         'Whether a stream of JetStream must confirm each message. If false, the server neither confirms nor stores messages.',
     }),
   }),
-  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
+  resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 200 }),
 })
 
 const natsSource = section(

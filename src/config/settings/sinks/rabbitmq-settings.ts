@@ -10,7 +10,7 @@ import {
   maybeText,
   namedSinks,
   ofEmqx,
-  resourceOptionsWith,
+  createResourceOptions,
   serverSettings,
   sourceSettings,
   template,
@@ -74,7 +74,7 @@ const rabbitmqAction = section('An action that publishes a message to RabbitMQ f
     wait_for_publish_confirmations: ofEmqx,
     publish_confirmation_timeout: ofEmqx,
   }),
-  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
+  resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 200 }),
 })
 
 const rabbitmqSource = section(

@@ -8,7 +8,7 @@ import {
   maybeText,
   namedSinks,
   ofEmqx,
-  resourceOptionsWith,
+  createResourceOptions,
   serverSettings,
   template,
 } from './sink-parts.ts'
@@ -42,7 +42,7 @@ const redisAction = section('An action that sends a Redis command for each resul
       isRequired: true,
     }),
   }),
-  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 400 }),
+  resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 400 }),
 })
 
 export const redisConnectors = namedSinks('Connections to Redis servers.', redisConnector)

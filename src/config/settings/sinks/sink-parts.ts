@@ -2,7 +2,7 @@
 
 import { listOf } from '../../schema/collections.ts'
 import { fallbackActions } from '../../schema/fallback-actions.ts'
-import { linesOfText } from '../../schema/rule-action.ts'
+import { multilineText } from '../../schema/rule-action.ts'
 import { duration } from '../../schema/quantities.ts'
 import { namedSection, section, setting, type SchemaNode, type Section } from '../../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../../schema/setting-type.ts'
@@ -16,7 +16,7 @@ export const anyText = text({ isEmptyAllowed: true })
 export const maybeText = optional(anyText, 'none')
 
 /** SQL and texts with placeholders. */
-export const template = linesOfText(maxTemplateBytes)
+export const template = multilineText(maxTemplateBytes)
 
 /** All connectors or actions of one type, by their names. */
 export function namedSinks<Named extends SchemaNode>(description: string, named: Named): Section<{}, Named> {
@@ -173,7 +173,7 @@ const resourceOptionEntries = {
 export const resourceOptions = section('Queue, sending and retries of the action.', resourceOptionEntries)
 
 /** For services that accept many messages in one request. */
-export function resourceOptionsWith(defaults: { readonly batchSize: number; readonly inflightWindow: number }) {
+export function createResourceOptions(defaults: { readonly batchSize: number; readonly inflightWindow: number }) {
   const { batch_size, inflight_window } = resourceOptionEntries
   return section('Queue, sending and retries of the action.', {
     ...resourceOptionEntries,

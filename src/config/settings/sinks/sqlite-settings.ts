@@ -3,7 +3,7 @@
 import { path } from '../../schema/path.ts'
 import { section, setting } from '../../schema/setting.ts'
 import { optional } from '../../schema/setting-type.ts'
-import { actionSettings, connectorSettings, namedSinks, resourceOptionsWith, template } from './sink-parts.ts'
+import { actionSettings, connectorSettings, namedSinks, createResourceOptions, template } from './sink-parts.ts'
 
 /** Also of what `rules.sqlite` of NanoMQ makes. */
 export const sqliteConnector = section('An SQLite file.', {
@@ -27,7 +27,7 @@ export const sqliteAction = section('An action that executes an SQL statement fo
       description: 'A statement CREATE TABLE IF NOT EXISTS ..., which is executed before the first row is written.',
     }),
   }),
-  resource_opts: resourceOptionsWith({ batchSize: 100, inflightWindow: 200 }),
+  resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 200 }),
 })
 
 export const sqliteConnectors = namedSinks('SQLite files.', sqliteConnector)

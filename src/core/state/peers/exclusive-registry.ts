@@ -32,7 +32,7 @@ export class ExclusiveRegistry {
   }
 
   /** Marks the filters of a failed shard. They remain held. */
-  suspectShard(shard: PeerNumber): void {
+  markShardSuspect(shard: PeerNumber): void {
     for (const [filter, holder] of this.#holders) {
       if (holder.shard === shard) this.#holders.set(filter, { ...holder, isSuspect: true })
     }

@@ -70,8 +70,8 @@ export class InterestCount {
       filter: this.filter,
       members: this.isShared ? this.present : this.members,
       storedMembers: this.storedMembers,
-      storedQoS: highest(this.#stored),
-      qos: highest(this.#all),
+      storedQoS: findHighestQoS(this.#stored),
+      qos: findHighestQoS(this.#all),
       isFull: this.isFull,
     }
   }
@@ -107,7 +107,7 @@ export class LocalInterest {
       this.#counts.set(filter, count)
     }
     count.add(part, change)
-    this.#noteChange(count)
+    this.#recordChange(count)
   }
 
   /** The client of a session with these filters connected (1) or disconnected (-1). It matters for shared subscriptions only. */
@@ -116,7 +116,7 @@ export class LocalInterest {
       const count = filter.startsWith('$share/') ? this.#counts.get(filter) : undefined
       if (count === undefined) continue
       count.present += change
-      this.#noteChange(count)
+      this.#recordChange(count)
     }
   }
 
@@ -126,18 +126,18 @@ export class LocalInterest {
       const count = this.#counts.get(splitExclusiveFilter(filter) ?? filter)
       if (count === undefined) continue
       count.full += change
-      this.#noteChange(count)
+      this.#recordChange(count)
     }
   }
 
-  of(filter: TopicFilter): InterestCount | undefined {
+  find(filter: TopicFilter): InterestCount | undefined {
     return this.#counts.get(filter)
   }
 
   /**
    * Returns the version with which the peers get the current state of the filter; the next one if that is not sent yet.
    */
-  versionOf(filter: TopicFilter): number {
+  findVersion(filter: TopicFilter): number {
     const count = this.#counts.get(filter)
     if (count === undefined) return 0
     return this.#changes.has(count) ? this.nextVersion() : count.sentVersion
@@ -158,7 +158,7 @@ export class LocalInterest {
       const { interest } = count
       count.sent = interest
       count.sentVersion = this.version
-      changes.push(interest ?? noInterest(count.filter))
+      changes.push(interest ?? createEmptyInterest(count.filter))
       if (interest === undefined) this.#counts.delete(count.filter)
     }
     this.#changes.clear()
@@ -170,7 +170,7 @@ export class LocalInterest {
     return this.#counts.walk()
   }
 
-  #noteChange(count: InterestCount): void {
+  #recordChange(count: InterestCount): void {
     if (count.hasChanged) {
       this.#changes.add(count)
       return
@@ -187,7 +187,7 @@ export class NoInterest extends LocalInterest {
   override changeFullness(): void {}
 }
 
-function noInterest(filter: TopicFilter): Interest {
+function createEmptyInterest(filter: TopicFilter): Interest {
   return { filter, members: 0, storedMembers: 0, storedQoS: 0, qos: 0, isFull: false }
 }
 
@@ -195,7 +195,7 @@ function sum(counts: readonly number[]): number {
   return counts[0] + counts[1] + counts[2]
 }
 
-function highest(counts: readonly number[]): QoS {
+function findHighestQoS(counts: readonly number[]): QoS {
   if (counts[2] > 0) return 2
   return counts[1] > 0 ? 1 : 0
 }

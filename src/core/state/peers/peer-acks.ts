@@ -36,14 +36,14 @@ export class PeerAcks {
    * Records that message `number` was handled. `batch` contains its changes; 0: it needs no write. `isAwaited`: the peer
    * waits for the confirmation.
    */
-  note(number: number, how: { batch: number; isAwaited: boolean; barrier?: CommitBarrier | undefined }): void {
+  recordHandled(number: number, how: { batch: number; isAwaited: boolean; barrier?: CommitBarrier | undefined }): void {
     if (how.isAwaited) this.#awaited = number
-    if (how.barrier !== undefined) this.#hold(number, { batch: how.batch, barrier: how.barrier })
-    else this.noteUnawaited(number, how.batch)
+    if (how.barrier !== undefined) this.#withhold(number, { batch: how.batch, barrier: how.barrier })
+    else this.recordUnawaited(number, how.batch)
   }
 
   /** Records a handled message, without a peer that waits for the confirmation and without a barrier. */
-  noteUnawaited(number: number, batch: number): void {
+  recordUnawaited(number: number, batch: number): void {
     const last = this.#marks.length === 0 ? undefined : this.#marks[this.#marks.length - 1]
     if (last !== undefined && last.barrier === undefined && (batch === 0 || batch <= last.batch)) last.upTo = number
     else if (last === undefined && batch === 0) this.#confirmed = number
@@ -55,14 +55,14 @@ export class PeerAcks {
     this.#refused.push({ number, reason })
   }
 
-  committed(batch: number): void {
+  recordCommitted(batch: number): void {
     this.#committed = batch
     this.#advance()
   }
 
-  #hold(number: number, { batch, barrier }: { batch: number; barrier: CommitBarrier }): void {
+  #withhold(number: number, { batch, barrier }: { batch: number; barrier: CommitBarrier }): void {
     this.#marks.push({ upTo: number, batch, barrier })
-    barrier.whenComplete(() => {
+    barrier.runWhenComplete(() => {
       if (this.#withheld.delete(number)) this.#hasReleased = true
     })
   }

@@ -48,7 +48,7 @@ export class PeerOutbox {
     const entry: UnconfirmedMessage = { message, barrier, number: 0, wasSent: false }
     this.#unconfirmed.push(entry)
     this.#unsent.push(entry)
-    this.#bytes += bytesOf(message)
+    this.#bytes += countPayloadBytes(message)
   }
 
   /** Returns the next message to send, with `number` of the link; undefined if all are sent. */
@@ -62,7 +62,7 @@ export class PeerOutbox {
 
   /** Called when the link is new: all messages are sent again. */
   restart(): void {
-    const all = [...this.#withheld, ...this.#unconfirmed.all()]
+    const all = [...this.#withheld, ...this.#unconfirmed.listItems()]
     this.#withheld = []
     this.#unconfirmed = new PendingQueue()
     this.#unsent = new PendingQueue()
@@ -86,12 +86,12 @@ export class PeerOutbox {
     const numbers = new Set(uncommitted)
     this.#withheld = done.filter(({ number }) => numbers.has(number))
     const confirmed = uncommitted === undefined ? done : done.filter(({ number }) => !numbers.has(number))
-    for (const { message } of confirmed) this.#bytes -= bytesOf(message)
+    for (const { message } of confirmed) this.#bytes -= countPayloadBytes(message)
     assert(this.#bytes >= 0, 'more was confirmed than was sent')
     return confirmed
   }
 }
 
-function bytesOf(message: PeerPublish | PeerRelease): number {
+function countPayloadBytes(message: PeerPublish | PeerRelease): number {
   return message.kind === 'publish' ? message.message.payloadBytes : 0
 }

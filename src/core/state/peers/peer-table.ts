@@ -7,7 +7,7 @@
 import { failedAssertion } from '../../../protocol/index.ts'
 import type { RetainedOrigin } from '../../messages/message.ts'
 import { CommitBarrier } from '../../model/commit-barrier.ts'
-import { ownerOf, type PeerNumber, type ShardPlace } from '../../model/peer-messages.ts'
+import { computeTopicShard, type PeerNumber, type ShardPlace } from '../../model/peer-messages.ts'
 import type { Session } from '../sessions/session.ts'
 import { ExclusiveFilters } from './exclusive-filters.ts'
 import { LocalInterest, NoInterest } from './local-interest.ts'
@@ -49,7 +49,7 @@ export class PeerTable {
     this.interest = this.hasAny ? new LocalInterest() : new NoInterest()
   }
 
-  peer(number: PeerNumber): Peer {
+  requirePeer(number: PeerNumber): Peer {
     const peer = this.all[number < this.shard.own ? number : number - 1]
     if (peer === undefined || peer.number !== number)
       throw failedAssertion(`shard ${number} is not a peer of shard ${this.shard.own}`)
@@ -58,8 +58,8 @@ export class PeerTable {
 
   /** Returns the shard that owns the topic or exclusive filter; undefined if that is this shard. */
   ownerOf(name: string): Peer | undefined {
-    const owner = ownerOf(name, this.shard.count)
-    return owner === this.shard.own ? undefined : this.peer(owner)
+    const owner = computeTopicShard(name, this.shard.count)
+    return owner === this.shard.own ? undefined : this.requirePeer(owner)
   }
 
   /** Called when the exchange of filters with a peer has made progress. */
@@ -89,14 +89,14 @@ export class PeerTable {
 
   /** Batches up to `number` are durable, with the messages of peers in them. */
   recordCommitted(number: number): void {
-    for (const { link } of this.all) link?.acks.committed(number)
+    for (const { link } of this.all) link?.acks.recordCommitted(number)
   }
 
   /**
    * Returns by shard the number of messages sent or waiting before others; for this shard, of those for its retained
    * topics.
    */
-  sentToEach(): number[] {
+  countSentToEach(): number[] {
     const sent = Array.from({ length: this.shard.count }, () => 0)
     for (const { number, link, outbox } of this.all) sent[number] = (link?.sent ?? 0) + outbox.unsentCount
     sent[this.shard.own] = this.retained.publishedHere
@@ -105,7 +105,7 @@ export class PeerTable {
 
   /** Returns whether the message was published here, or arrived on the current link of its shard. Otherwise its number says nothing. */
   isOfCurrentLink({ shard, link }: RetainedOrigin): boolean {
-    return link === (shard === this.shard.own ? this.retained : this.peer(shard).link)
+    return link === (shard === this.shard.own ? this.retained : this.requirePeer(shard).link)
   }
 
   /** The session gets retained messages: records the topics of live deliveries meanwhile, if some of them may come from peers. */

@@ -72,7 +72,7 @@ export class Peer {
   }
 
   /** Records a filter of the peer, for the walk over all. */
-  remember(filter: TopicFilter, interest: Interest): void {
+  recordInterest(filter: TopicFilter, interest: Interest): void {
     this.known.set(filter, { interest, syncNumber: this.syncNumber })
   }
 }

@@ -32,7 +32,7 @@ export class ReceivedPacketIds {
     return this.#publishers.get(publisher)?.onDisk.has(packetId) === true
   }
 
-  assignmentsOf(publisher: string, packetId: PacketId): SharedAssignments | undefined {
+  findAssignments(publisher: string, packetId: PacketId): SharedAssignments | undefined {
     return this.#publishers.get(publisher)?.assignments?.get(packetId)
   }
 
@@ -64,7 +64,7 @@ export class ReceivedPacketIds {
   }
 
   /** Returns the packet identifiers that arrived before `beforeMs`. */
-  olderThan(beforeMs: number): { publisher: string; packetId: PacketId }[] {
+  findOlderThan(beforeMs: number): { publisher: string; packetId: PacketId }[] {
     const old: { publisher: string; packetId: PacketId }[] = []
     for (const [publisher, { ids }] of this.#publishers) {
       for (const [packetId, sinceMs] of ids.entries()) if (sinceMs < beforeMs) old.push({ publisher, packetId })

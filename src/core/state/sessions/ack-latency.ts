@@ -15,7 +15,7 @@ export class AckLatency {
   #sinceMs = -Infinity
 
   /** The client acknowledged a message after this time. */
-  note(latencyMs: number, nowMs: number): void {
+  record(latencyMs: number, nowMs: number): void {
     if (nowMs - this.#sinceMs >= rememberedMs) {
       this.#quickestBeforeMs = this.#quickestMs
       this.#quickestMs = latencyMs

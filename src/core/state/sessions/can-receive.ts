@@ -2,7 +2,7 @@
 // none. Queued messages are checked again, because permissions may have changed.
 
 import type { Permissions } from '../../messages/identity.ts'
-import { topicBelow } from '../../namespaces/mountpoint.ts'
+import { removeMountpoint } from '../../namespaces/mountpoint.ts'
 import type { Topic, TopicTable } from '../../../protocol/index.ts'
 import type { Session } from './session.ts'
 
@@ -16,7 +16,7 @@ export function canReceive(
   // The permissions are only partly known until the client connects. Its queue is checked then, so nothing is dropped
   // now.
   if (session.restored?.identityIsFromDisk === true) return true
-  return permissions.canReceive(session.identity, topicBelow(broker.topics, session.mountpoint, topic))
+  return permissions.canReceive(session.identity, removeMountpoint(broker.topics, session.mountpoint, topic))
 }
 
 const dollar = 36

@@ -33,7 +33,7 @@ export class ForwardedPacketIds {
   }
 
   /** Returns the entry of this packet identifier, which is created if it is new. */
-  of(packetId: PacketId): ForwardedPacketId {
+  ensure(packetId: PacketId): ForwardedPacketId {
     const known = this.#ids.get(packetId)
     if (known !== undefined) return known
     const made: ForwardedPacketId = {
@@ -84,7 +84,7 @@ export class ForwardedPacketIds {
     this.#ids.delete(packetId)
   }
 
-  packetIds(): PacketId[] {
+  listPacketIds(): PacketId[] {
     return [...this.#ids.keys()]
   }
 }

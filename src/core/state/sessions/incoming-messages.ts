@@ -35,7 +35,7 @@ export class IncomingMessages {
     this.peerName = undefined
   }
 
-  unreleased(): PacketIdSet {
+  ensurePacketIds(): PacketIdSet {
     this.packetIds ??= new PacketIdSet()
     return this.packetIds
   }

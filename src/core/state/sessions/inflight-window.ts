@@ -95,7 +95,7 @@ export class InflightWindow<D extends InFlight> {
   }
 
   /** Gives the delivery the next place in the send order: a delivery from before a restart is sent after newer ones. */
-  noteSent(delivery: D): void {
+  recordSent(delivery: D): void {
     delivery.sendOrder = ++this.#sendOrder
   }
 
@@ -124,7 +124,7 @@ export class InflightWindow<D extends InFlight> {
   }
 
   /** Returns the deliveries in the order in which they were sent, or were added if they have not been sent. */
-  inSendOrder(): D[] {
+  listInSendOrder(): D[] {
     return this.#slots.filter((delivery) => delivery !== undefined).sort((a, b) => a.sendOrder - b.sendOrder)
   }
 

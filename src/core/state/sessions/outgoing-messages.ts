@@ -41,12 +41,12 @@ export class OutgoingMessages<D extends InFlight> {
     return this.pending === undefined ? 0 : this.pending.length
   }
 
-  window(): InflightWindow<D> {
+  ensureWindow(): InflightWindow<D> {
     this.inflight ??= new InflightWindow(this.#largestPacketId)
     return this.inflight
   }
 
-  queue(): PendingQueue<D> {
+  ensureQueue(): PendingQueue<D> {
     this.pending ??= new PendingQueue()
     return this.pending
   }

@@ -33,13 +33,13 @@ export class PendingQueue<Item extends object> {
   }
 
   /** Returns all items in order. */
-  all(): Item[] {
+  listItems(): Item[] {
     return this.#items.slice(this.#head).filter((item) => item !== undefined)
   }
 
   /** Returns all items in order and empties the queue. */
   takeAll(): Item[] {
-    const all = this.all()
+    const all = this.listItems()
     this.#items = []
     this.#head = 0
     return all

@@ -58,11 +58,11 @@ export class RetainedPayloads<Reader extends object> {
 
   /** `lost`: its record is damaged. Undefined: it must be read. */
   get(of: StoredRetained): Message | 'lost' | undefined {
-    return this.#unwritten.get(of) ?? this.#readings.get(of)?.message ?? this.#fromCache(of)
+    return this.#unwritten.get(of) ?? this.#readings.get(of)?.message ?? this.#readFromCache(of)
   }
 
   /** `not-requested`: the caller must request it from the store. `full`: the reader waits in line. */
-  want(of: StoredRetained, reader: Reader): 'not-requested' | 'requested' | 'full' {
+  addReader(of: StoredRetained, reader: Reader): 'not-requested' | 'requested' | 'full' {
     const known = this.#readings.get(of)
     if (known === undefined && this.#readBytes > 0 && this.#readBytes + of.size > maxReadBytes) {
       this.#inLine.add(reader)
@@ -77,7 +77,7 @@ export class RetainedPayloads<Reader extends object> {
   }
 
   /** The message was read; undefined: its record is damaged. Returns the readers to wake. */
-  noteRead(of: StoredRetained, message: Message | undefined): Reader[] {
+  recordRead(of: StoredRetained, message: Message | undefined): Reader[] {
     const reading = this.#readings.get(of)
     if (reading === undefined) return [] // The topic has another message now.
     reading.message = message ?? 'lost'
@@ -97,7 +97,7 @@ export class RetainedPayloads<Reader extends object> {
   }
 
   /** The reader needs nothing for now. */
-  leave(reader: Reader): void {
+  removeReader(reader: Reader): void {
     this.#inLine.delete(reader)
     for (const of of this.#wantedBy.get(reader) ?? []) this.release(of, reader)
   }
@@ -153,7 +153,7 @@ export class RetainedPayloads<Reader extends object> {
     }
   }
 
-  #fromCache(of: StoredRetained): Message | undefined {
+  #readFromCache(of: StoredRetained): Message | undefined {
     const message = this.#cached.get(of)
     if (message === undefined) return undefined
     this.#cached.delete(of)

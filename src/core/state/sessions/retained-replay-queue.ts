@@ -1,7 +1,7 @@
 // Pending replays of retained messages, for each subscription of a session in order. A client may subscribe to a
 // hundred thousand filters with one packet, so no operation on one of them visits the others.
 
-import { bareFilter, type TopicFilter, type TopicName } from '../../../protocol/index.ts'
+import { removeFilterPrefix, type TopicFilter, type TopicName } from '../../../protocol/index.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { RetainedMessage } from '../../messages/retained-message.ts'
 import { type RetainedCursor, type SubscriptionOptions, SubscriptionTrie } from '../../topics/index.ts'
@@ -55,14 +55,14 @@ export class RetainedReplayQueue {
     if (known !== undefined) return void known.push(scan)
     const scans = [scan]
     this.#byFilter.set(filter, scans)
-    this.#byTopic.add(bareFilter(filter), scans, true)
+    this.#byTopic.add(removeFilterPrefix(filter), scans, true)
   }
 
   /** The current replay. */
   get first(): RetainedReplay | undefined {
     for (;;) {
       const scan = this.#inOrder[this.#first]
-      if (scan === undefined || this.#isThere(scan)) return scan
+      if (scan === undefined || this.#isPresent(scan)) return scan
       this.#first += 1
     }
   }
@@ -92,21 +92,21 @@ export class RetainedReplayQueue {
   }
 
   /** Returns whether a replay may still send the topic of this name. */
-  awaits(name: TopicName): boolean {
-    return this.#byTopic.subscribersFor(name).length > 0
+  awaitsTopic(name: TopicName): boolean {
+    return this.#byTopic.findSubscribers(name).length > 0
   }
 
-  #isThere(scan: RetainedReplay): boolean {
+  #isPresent(scan: RetainedReplay): boolean {
     return this.#byFilter.get(scan.filter)?.includes(scan) === true
   }
 
   #forget(filter: TopicFilter, scans: RetainedReplay[]): void {
     this.#byFilter.delete(filter)
-    this.#byTopic.remove(bareFilter(filter), scans)
+    this.#byTopic.remove(removeFilterPrefix(filter), scans)
   }
 
   #closeUp(): void {
-    this.#inOrder = this.#inOrder.slice(this.#first).filter((scan) => this.#isThere(scan))
+    this.#inOrder = this.#inOrder.slice(this.#first).filter((scan) => this.#isPresent(scan))
     this.#first = 0
   }
 }

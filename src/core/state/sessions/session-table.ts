@@ -63,14 +63,14 @@ export class SessionTable {
     session.place = this.#free.pop() ?? this.#places.length
     this.#places[session.place] = session
     this.#byClientId.set(session.clientId, session)
-    this.#memory.add('sessions', sessionBytes(session))
+    this.#memory.add('sessions', measureSession(session))
   }
 
   /** Does nothing if the session is not present. */
   remove(session: Session): void {
     if (session.place === nowhere) return
     this.#byClientId.delete(session.clientId)
-    this.#memory.add('sessions', -sessionBytes(session))
+    this.#memory.add('sessions', -measureSession(session))
     this.#places[session.place] = undefined
     this.#free.push(session.place)
     session.place = nowhere
@@ -81,6 +81,6 @@ export class SessionTable {
 }
 
 /** Returns the memory of a session without its messages. */
-export function sessionBytes({ clientId }: Session): number {
+export function measureSession({ clientId }: Session): number {
   return emptySessionBytes + clientId.length
 }

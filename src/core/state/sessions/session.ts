@@ -191,7 +191,7 @@ export function newInternalSession(): InternalSession {
   return { spool: undefined, ackLatency: undefined, drops: undefined }
 }
 
-export function newPersistentQueue(): PersistentQueue {
+export function createPersistentQueue(): PersistentQueue {
   return {
     head: 1,
     deletedSinceRecord: 0,

@@ -29,11 +29,11 @@ export class SharedAssignments {
     this.#others = others
   }
 
-  static restored(records: readonly ShardAssignment[]): SharedAssignments {
+  static restore(records: readonly ShardAssignment[]): SharedAssignments {
     const restored = new SharedAssignments()
     for (const { filter, to } of records) {
       if (filter === otherSubscribers) restored.toSubscribersOf.push(to)
-      else restored.note(filter as TopicFilter, { to, barrier: undefined })
+      else restored.set(filter as TopicFilter, { to, barrier: undefined })
     }
     return restored
   }
@@ -42,7 +42,7 @@ export class SharedAssignments {
     return this.#byFilter?.get(filter) ?? this.#others
   }
 
-  note(filter: TopicFilter, assignment: SharedAssignment): void {
+  set(filter: TopicFilter, assignment: SharedAssignment): void {
     this.#byFilter ??= new Map()
     this.#byFilter.set(filter, assignment)
   }
@@ -52,7 +52,7 @@ export class SharedAssignments {
   }
 
   /** Returns the shards other than `own` that have it, each once. */
-  beyond(own: PeerNumber): PeerNumber[] {
+  listOtherShards(own: PeerNumber): PeerNumber[] {
     return [...new Set([...this.entries()].map(([, { to }]) => to))].filter((to) => to !== own)
   }
 

@@ -7,7 +7,7 @@
 // member that the message moves to.
 
 import type { TopicFilter } from '../../../protocol/index.ts'
-import { copyPublisherRights, withTopic, type Message } from '../../messages/message.ts'
+import { copyPublisherRights, copyWithTopic, type Message } from '../../messages/message.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
 
 export class SharedRedelivery<Session extends object> {
@@ -16,20 +16,20 @@ export class SharedRedelivery<Session extends object> {
   readonly #repeats = new WeakSet<Message>()
 
   /** The message was sent to this session, and moves to another one now. */
-  noteSent(message: Message, session: Session): void {
+  recordSent(message: Message, session: Session): void {
     const known = this.#sentTo.get(message)
     if (known === undefined) this.#sentTo.set(message, new WeakSet([session]))
     else known.add(session)
   }
 
   /** Returns the message for this session: unchanged, or a copy with the correct duplicate mark. */
-  forSession(message: Message, session: Session): Message {
+  markForSession(message: Message, session: Session): Message {
     const sentTo = this.#sentTo.get(message)
     if (sentTo === undefined) return message
     const isRepeat = sentTo.has(session)
     const hasRightMark = isRepeat ? message.isRepeat : !this.#repeats.has(message)
     if (hasRightMark) return message
-    const copy = withTopic(message, message.topic)
+    const copy = copyWithTopic(message, message.topic)
     copyPublisherRights(copy, message)
     copy.isRepeat = isRepeat
     this.#sentTo.set(copy, sentTo)

@@ -8,7 +8,7 @@
 // So the number of patterns limits how many of a session's subscriptions a message can match. Each shared subscription
 // group receives its own copy, so a pattern counts once for each group.
 
-import { bareFilter, splitSharedFilter, type TopicFilter } from '../../../protocol/index.ts'
+import { removeFilterPrefix, splitSharedFilter, type TopicFilter } from '../../../protocol/index.ts'
 
 export class SubscriptionUsage {
   /** Bytes of the filters in UTF-8. */
@@ -22,17 +22,17 @@ export class SubscriptionUsage {
 
   /** Returns whether no other filter has this pattern. */
   isNewPattern(filter: TopicFilter): boolean {
-    return !this.#patterns.has(patternOf(filter))
+    return !this.#patterns.has(toPattern(filter))
   }
 
   add(filter: TopicFilter): void {
-    const pattern = patternOf(filter)
+    const pattern = toPattern(filter)
     this.bytes += Buffer.byteLength(filter)
     this.#patterns.set(pattern, (this.#patterns.get(pattern) ?? 0) + 1)
   }
 
   remove(filter: TopicFilter): void {
-    const pattern = patternOf(filter)
+    const pattern = toPattern(filter)
     const count = this.#patterns.get(pattern)
     if (count === undefined) return
     this.bytes -= Buffer.byteLength(filter)
@@ -45,9 +45,9 @@ export class SubscriptionUsage {
  * The group and the levels of wildcards. All filters without wildcards are one pattern: a topic equals at most one of
  * them.
  */
-function patternOf(filter: TopicFilter): string {
+function toPattern(filter: TopicFilter): string {
   const group = splitSharedFilter(filter)?.group ?? ''
-  const bare = bareFilter(filter)
+  const bare = removeFilterPrefix(filter)
   if (!bare.includes('+') && !bare.includes('#')) return group
   let pattern = `${group}/`
   for (const level of bare.split('/')) pattern += level === '+' || level === '#' ? level : '.'

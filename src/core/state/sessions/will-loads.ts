@@ -60,11 +60,11 @@ export class WillLoads<Session extends object, Message extends object> {
   }
 
   /** The will needs no memory any more when this batch is durable. */
-  noteRead(batch: number): void {
+  recordRead(batch: number): void {
     this.#unwritten.push({ batch })
   }
 
-  noteCommitted(number: number): void {
+  recordCommitted(number: number): void {
     for (let next = this.#unwritten.peek(); next !== undefined && next.batch <= number; next = this.#unwritten.peek()) {
       this.#unwritten.shift()
       this.#inProgress--

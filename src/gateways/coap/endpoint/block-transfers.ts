@@ -2,7 +2,7 @@
 // ones are limited per peer and in total.
 
 import type { PeerAddress } from '../../../transports/index.ts'
-import { peerKey } from '../../peer-identity.ts'
+import { toAssociationKey } from '../../peer-identity.ts'
 import { readBlock, type Block, type CoapMessage, options } from './coap-message.ts'
 
 /** Maximum incomplete bodies of one peer. */
@@ -62,7 +62,7 @@ export class BlockTransfers {
       const isTooLarge = request.payload.length > this.#maxBodyBytes
       return isTooLarge ? { outcome: 'too-large' } : { outcome: 'whole', payload: request.payload, block: undefined }
     }
-    const peer = peerKey(from)
+    const peer = toAssociationKey(from)
     const key = `${peer} ${request.code} ${targetOf(request)}`
     if (block.number === 0 && !this.#coming.begin(key, peer, nowMs)) return { outcome: 'incomplete' }
     const body = this.#coming.get(key)
@@ -88,7 +88,7 @@ export class BlockTransfers {
     payload: Buffer,
     { peer, target, maxBytes, nowMs }: { peer: string; target: string; maxBytes: number; nowMs: number },
   ): BodyPart {
-    const bytes = blockSizeWithin(Math.min(maxBytes, this.#maxBlockBytes))
+    const bytes = selectBlockSize(Math.min(maxBytes, this.#maxBlockBytes))
     if (payload.length <= bytes) return { payload, block: undefined }
     const key = `${peer} ${target}`
     if (this.#going.begin(key, peer, nowMs)) this.#going.append(key, payload)
@@ -103,7 +103,7 @@ export class BlockTransfers {
     const [payload] = this.#going.get(`${peer} ${target}`)?.blocks ?? []
     const start = requested.number * requested.bytes
     if (payload === undefined || start >= payload.length) return undefined
-    const bytes = Math.min(requested.bytes, blockSizeWithin(maxBytes))
+    const bytes = Math.min(requested.bytes, selectBlockSize(maxBytes))
     const end = start + bytes
     return {
       payload: payload.subarray(start, end),
@@ -153,7 +153,7 @@ class Bodies {
   }
 }
 
-function blockSizeWithin(bytes: number): number {
+function selectBlockSize(bytes: number): number {
   let size = 16
   while (size * 2 <= bytes && size < 1_024) size *= 2
   return size

@@ -7,11 +7,11 @@
 import type { PeerAddress } from '../../../transports/index.ts'
 import { AddressProofs } from '../../address-proofs.ts'
 import type { GatewayDependencies } from '../../gateway.ts'
-import { peerKey } from '../../peer-identity.ts'
+import { toAssociationKey } from '../../peer-identity.ts'
 import { type BodyPart, BlockTransfers, type ReceivedBody } from './block-transfers.ts'
 import {
   readBlock,
-  blockOption,
+  createBlockOption,
   code,
   coapTypes,
   type CoapMessage,
@@ -20,7 +20,7 @@ import {
   options,
   readMessage,
   readTarget,
-  uintOption,
+  createUintOption,
 } from './coap-message.ts'
 import { DeviceRequests } from './device-requests.ts'
 import { Exchanges } from './exchanges.ts'
@@ -49,7 +49,7 @@ export interface CoapResponse {
 /** The gateway of an endpoint. */
 export interface CoapEndpointCallbacks {
   /** Returns the shard of the client of a request or a response. */
-  ownerOf(message: CoapMessage, peer: PeerAddress): number
+  findOwner(message: CoapMessage, peer: PeerAddress): number
   /** Called once for each request, also if the client repeats it. */
   handleRequest(exchange: Exchange): void
   /** Handles a separate response or a notification. */
@@ -109,7 +109,7 @@ export class CoapEndpoint {
     const { message } = read
     const owner = isForwarded || place.shards === 1 ? place.own : this.#ownerOf(message, peer)
     if (owner !== place.own) return this.#dependencies.forward(owner, bytes, peer)
-    this.proofs.noteReceived(peer, bytes.length)
+    this.proofs.recordReceived(peer, bytes.length)
     if (this.#dependencies.isBanned(peer.address))
       return this.#refuseBanned({ request: message, peer, bytes: bytes.length })
     if (message.type === coapTypes.ack || message.type === coapTypes.rst) this.exchanges.handleAckOrReset(message, peer)
@@ -124,7 +124,7 @@ export class CoapEndpoint {
   #ownerOf(message: CoapMessage, peer: PeerAddress): number {
     const { place } = this.#dependencies
     if (message.type === coapTypes.ack || message.type === coapTypes.rst) return message.messageId % place.shards
-    return message.code === 0 ? place.own : this.#gateway.ownerOf(message, peer)
+    return message.code === 0 ? place.own : this.#gateway.findOwner(message, peer)
   }
 
   #refuseBanned(exchange: Exchange): void {
@@ -163,10 +163,10 @@ export class CoapEndpoint {
       case 'whole':
         return received
       case 'continue':
-        this.respond(exchange, { code: code(2, 31), options: [blockOption(options.block1, received.block)] })
+        this.respond(exchange, { code: code(2, 31), options: [createBlockOption(options.block1, received.block)] })
         return undefined
       case 'too-large':
-        this.respond(exchange, { code: code(4, 13), options: [uintOption(options.size1, this.#maxBodyBytes)] })
+        this.respond(exchange, { code: code(4, 13), options: [createUintOption(options.size1, this.#maxBodyBytes)] })
         return undefined
       case 'incomplete':
         this.#gateway.refuse(exchange, code(4, 8))
@@ -186,7 +186,7 @@ export class CoapEndpoint {
     const requestedBytes = block === undefined || block === 'bad' ? Infinity : block.bytes
     const maxBytes = Math.min(requestedBytes, this.#maxPayloadBytes(exchange))
     const nowMs = this.#dependencies.nowMs()
-    return this.blocks.begin(payload, { peer: peerKey(peer), target: readTarget(request), maxBytes, nowMs })
+    return this.blocks.begin(payload, { peer: toAssociationKey(peer), target: readTarget(request), maxBytes, nowMs })
   }
 
   /** Returns the response to a request for a later block of an earlier response; undefined: the request is another one. */
@@ -196,12 +196,12 @@ export class CoapEndpoint {
     if (block === 'bad') return { code: code(4, 0) }
     if (block === undefined || block.number === 0) return undefined
     const next = this.blocks.next(block, {
-      peer: peerKey(peer),
+      peer: toAssociationKey(peer),
       target: readTarget(request),
       maxBytes: this.#maxPayloadBytes(exchange),
     })
     if (next === undefined) return { code: code(4, 8) }
-    return { code: code(2, 5), options: [blockOption(options.block2, next.block)], payload: next.payload }
+    return { code: code(2, 5), options: [createBlockOption(options.block2, next.block)], payload: next.payload }
   }
 
   /** Returns the maximum payload of a response. It is limited for an address that has not proven itself, which may be forged. */
@@ -215,7 +215,7 @@ export class CoapEndpoint {
 export function linkResponse(links: string): CoapResponse {
   return {
     code: code(2, 5),
-    options: [uintOption(options.contentFormat, linkFormat)],
+    options: [createUintOption(options.contentFormat, linkFormat)],
     payload: Buffer.from(links),
   }
 }

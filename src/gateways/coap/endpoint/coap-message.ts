@@ -103,8 +103,8 @@ function readOptions(
     if (head === payloadMarker)
       return at === datagram.length ? undefined : { options: found, payload: datagram.subarray(at) }
     // [3.1] 13 and 14: the value follows in one or two bytes; 15 is reserved.
-    const deltaBytes = extendedBytes(head >> 4)
-    const lengthBytes = extendedBytes(head & 15)
+    const deltaBytes = countExtendedBytes(head >> 4)
+    const lengthBytes = countExtendedBytes(head & 15)
     const valueAt = at + deltaBytes + lengthBytes
     if (valueAt > datagram.length || found.length >= maxOptions) return undefined
     number += readExtended(datagram, at, head >> 4)
@@ -117,7 +117,7 @@ function readOptions(
 }
 
 /** 15 is reserved: more bytes than any datagram has. */
-function extendedBytes(nibble: number): number {
+function countExtendedBytes(nibble: number): number {
   if (nibble < 13) return 0
   return nibble === 15 ? Infinity : nibble - 12
 }
@@ -139,7 +139,8 @@ export function writeMessage({
   let bytes = headerBytes + token.length + (payload.length > 0 ? 1 + payload.length : 0)
   let before = 0
   for (const { number, value } of sorted) {
-    bytes += 1 + extendedBytes(nibbleOf(number - before)) + extendedBytes(nibbleOf(value.length)) + value.length
+    bytes +=
+      1 + countExtendedBytes(toNibble(number - before)) + countExtendedBytes(toNibble(value.length)) + value.length
     before = number
   }
   // One buffer of the right size: joining parts took longer than all the rest of a reply.
@@ -160,13 +161,13 @@ export function writeMessage({
 
 /** Returns the offset behind it. */
 function writeOption(message: Buffer, start: number, delta: number, value: Buffer): number {
-  let at = message.writeUInt8((nibbleOf(delta) << 4) | nibbleOf(value.length), start)
+  let at = message.writeUInt8((toNibble(delta) << 4) | toNibble(value.length), start)
   at = writeExtended(message, at, delta)
   at = writeExtended(message, at, value.length)
   return at + value.copy(message, at)
 }
 
-function nibbleOf(value: number): number {
+function toNibble(value: number): number {
   if (value < 13) return value
   return value < 269 ? 13 : 14
 }
@@ -177,21 +178,21 @@ function writeExtended(message: Buffer, at: number, value: number): number {
 }
 
 /** [3.2] With as few bytes as the number needs. */
-export function uintOption(number: number, value: number): CoapOption {
+export function createUintOption(number: number, value: number): CoapOption {
   const bytes: number[] = []
   for (let left = value; left > 0; left = Math.floor(left / 256)) bytes.unshift(left % 256)
   return { number, value: Buffer.from(bytes) }
 }
 
 export function readUint(message: CoapMessage, number: number): number | undefined {
-  const value = valueOf(message, number)
+  const value = findOption(message, number)
   if (value === undefined || value.length > 4) return undefined
   let result = 0
   for (const octet of value) result = result * 256 + octet
   return result
 }
 
-function valueOf({ options: list }: CoapMessage, number: number): Buffer | undefined {
+function findOption({ options: list }: CoapMessage, number: number): Buffer | undefined {
   for (const option of list) if (option.number === number) return option.value
   return undefined
 }
@@ -201,7 +202,7 @@ export function readTexts({ options: list }: CoapMessage, number: number): reado
   const texts: string[] = []
   for (const option of list) {
     if (option.number !== number) continue
-    const text = textOfBytes(option.value)
+    const text = decodeText(option.value)
     if (text === undefined) return undefined
     texts.push(text)
   }
@@ -217,7 +218,7 @@ export function readTarget(request: CoapMessage): string {
 /** Up to this length a loop over ASCII is faster than the call of a decoder. */
 const shortTextBytes = 24
 
-function textOfBytes(bytes: Buffer): string | undefined {
+function decodeText(bytes: Buffer): string | undefined {
   if (bytes.length <= shortTextBytes) {
     let text = ''
     let isAscii = true
@@ -244,14 +245,14 @@ export interface Block {
 
 /** Undefined: there is none. `'bad'`: size exponent 7, which is reserved. */
 export function readBlock(message: CoapMessage, number: number): Block | 'bad' | undefined {
-  if (valueOf(message, number) === undefined) return undefined
+  if (findOption(message, number) === undefined) return undefined
   const value = readUint(message, number)
   if (value === undefined) return 'bad'
   if ((value & 7) === 7 || value > 0xffffff) return 'bad'
   return { number: value >> 4, hasMore: (value & 8) !== 0, bytes: 16 << (value & 7) }
 }
 
-export function blockOption(number: number, block: Block): CoapOption {
+export function createBlockOption(number: number, block: Block): CoapOption {
   const exponent = Math.log2(block.bytes) - 4
-  return uintOption(number, (block.number << 4) | (block.hasMore ? 8 : 0) | exponent)
+  return createUintOption(number, (block.number << 4) | (block.hasMore ? 8 : 0) | exponent)
 }

@@ -3,11 +3,11 @@
 
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../../core/index.ts'
-import { type Block, readBlock, blockOption, type CoapMessage, code, methods, options } from './coap-message.ts'
+import { type Block, readBlock, createBlockOption, type CoapMessage, code, methods, options } from './coap-message.ts'
 import type { Exchanges } from './exchanges.ts'
 import type { GatewayDependencies } from '../../gateway.ts'
 import type { PeerAddress } from '../../../transports/index.ts'
-import { ownName, type ShardPlace } from '../../shard-place.ts'
+import { createOwnName, type ShardPlace } from '../../shard-place.ts'
 
 const tokenBytes = 8
 /** Timeout of a separate response: EXCHANGE_LIFETIME would block other commands for minutes. */
@@ -27,8 +27,8 @@ export interface DeviceRequest {
   /** From the first message on. Undefined: the time of the exchange. */
   readonly timeoutMs?: number | undefined
   /** The device has the request and will respond later. */
-  acknowledged(): void
-  settled(result: DeviceResult): void
+  onAcknowledged(): void
+  onSettled(result: DeviceResult): void
 }
 
 export type DeviceResult =
@@ -60,14 +60,14 @@ export class DeviceRequests {
   }
 
   get dueAtMs(): number {
-    return this.#deadlines.nextMs()
+    return this.#deadlines.findNextMs()
   }
 
   /** Sends a request. Returns a function that cancels it: then nothing is sent, and no callback follows. */
   request(request: DeviceRequest): () => void {
-    const token = request.token ?? this.#newToken()
+    const token = request.token ?? this.#createToken()
     const pending: Pending = { request, token, blocks: [], bytes: 0, sent: 0, renumbered: 0 }
-    const key = keyOf(pending)
+    const key = toRequestKey(pending)
     const before = this.#pending.get(key)
     if (before !== undefined) this.#settle(before, { outcome: 'timeout' })
     this.#pending.set(key, pending)
@@ -84,18 +84,18 @@ export class DeviceRequests {
 
   /** Handles a separate response. Returns true if it belongs to a request. */
   handleResponse(response: CoapMessage, peer: PeerAddress): boolean {
-    const pending = this.#pending.get(keyOf({ token: response.token, request: { peer } }))
+    const pending = this.#pending.get(toRequestKey({ token: response.token, request: { peer } }))
     if (pending === undefined) return false
     this.#deadlines.cancel('response', pending)
-    this.#exchanges.noteResponse(response.token, peer)
+    this.#exchanges.recordResponse(response.token, peer)
     this.#take(pending, response)
     return true
   }
 
   /** The token determines the shard of a separate response. */
-  #newToken(): Buffer {
+  #createToken(): Buffer {
     return Buffer.from(
-      ownName(this.#place, () => randomBytes(tokenBytes).toString('hex')),
+      createOwnName(this.#place, () => randomBytes(tokenBytes).toString('hex')),
       'hex',
     )
   }
@@ -120,14 +120,14 @@ export class DeviceRequests {
       payload: more === undefined ? payload : Buffer.alloc(0),
       options: [
         ...message.options.filter(({ number }) => more === undefined || number !== options.observe),
-        ...(isLarge && more === undefined ? [blockOption(options.block1, sending)] : []),
-        ...(more === undefined ? [] : [blockOption(options.block2, more)]),
+        ...(isLarge && more === undefined ? [createBlockOption(options.block1, sending)] : []),
+        ...(more === undefined ? [] : [createBlockOption(options.block2, more)]),
       ],
     }
     this.#exchanges.sendConfirmable(
       {
         message: own,
-        settled: (outcome, response) => {
+        onSettled: (outcome, response) => {
           if (outcome === 'reset') return this.#settle(pending, { outcome })
           if (outcome !== 'acknowledged') return this.#settle(pending, { outcome: 'timeout' })
           if (response === undefined || response.code === 0) return this.#awaitResponse(pending)
@@ -144,17 +144,17 @@ export class DeviceRequests {
    * the broker sent before it restarted: the device has not taken this request.
    */
   #sendRenumbered(pending: Pending, more: Block | undefined): void {
-    if (this.#pending.get(keyOf(pending)) !== pending) return
+    if (this.#pending.get(toRequestKey(pending)) !== pending) return
     if (pending.renumbered++ >= maxRenumbered) return this.#settle(pending, { outcome: 'timeout' })
     this.#exchanges.renumber()
     this.#send(pending, more)
   }
 
   #awaitResponse(pending: Pending): void {
-    if (this.#pending.get(keyOf(pending)) !== pending) return
+    if (this.#pending.get(toRequestKey(pending)) !== pending) return
     if (pending.request.timeoutMs === undefined)
       this.#deadlines.set('response', pending, this.#nowMs() + responseTimeoutMs)
-    pending.request.acknowledged()
+    pending.request.onAcknowledged()
   }
 
   #take(pending: Pending, response: CoapMessage): void {
@@ -181,16 +181,16 @@ export class DeviceRequests {
   }
 
   #settle(pending: Pending, result: DeviceResult): void {
-    const key = keyOf(pending)
+    const key = toRequestKey(pending)
     if (this.#pending.get(key) !== pending) return
     this.#pending.delete(key)
     this.#deadlines.cancel('response', pending)
-    pending.request.settled(result)
+    pending.request.onSettled(result)
   }
 }
 
 /** A device responds with its identity, or else from its address. */
-function keyOf({ token, request: { peer } }: { token: Buffer; request: Pick<DeviceRequest, 'peer'> }): string {
+function toRequestKey({ token, request: { peer } }: { token: Buffer; request: Pick<DeviceRequest, 'peer'> }): string {
   const { address, secure } = peer
   return `${token.toString('hex')} ${secure === undefined ? address : (secure.identity ?? secure.id)}`
 }

@@ -4,7 +4,7 @@
 import { Deadlines } from '../../../core/index.ts'
 import type { AddressProofs } from '../../address-proofs.ts'
 import { type GatewayDependencies } from '../../gateway.ts'
-import { peerKey, requestKey } from '../../peer-identity.ts'
+import { toAssociationKey, toRequestKey } from '../../peer-identity.ts'
 import type { PeerAddress } from '../../../transports/index.ts'
 import { ReplyCache } from './reply-cache.ts'
 import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './coap-message.ts'
@@ -34,7 +34,7 @@ export interface Confirmable {
    * `reset`: the peer does not know the context. `timeout`: it does not respond. `response`: the acknowledgement, which
    * may contain the response to a request.
    */
-  settled(outcome: Outcome, response?: CoapMessage): void
+  onSettled(outcome: Outcome, response?: CoapMessage): void
 }
 
 interface Sending {
@@ -79,18 +79,18 @@ export class Exchanges {
 
   /** Time at which `tick` must be called. */
   get dueAtMs(): number {
-    return this.#deadlines.nextMs()
+    return this.#deadlines.findNextMs()
   }
 
   /** Returns true if the request is a duplicate, and repeats its reply. */
   isRepeated({ type, messageId, token }: CoapMessage, peer: PeerAddress): boolean {
     const nowMs = this.#dependencies.nowMs()
     const lifetimeMs = type === coapTypes.con ? exchangeLifetimeMs : nonLifetimeMs
-    const known = this.#replies.begin(requestKey(peer), messageId, { nowMs, lifetimeMs })
+    const known = this.#replies.begin(toRequestKey(peer), messageId, { nowMs, lifetimeMs })
     if (known === 'new') return false
-    const reply = typeof known === 'number' ? bareReply(known, messageId, token) : known
+    const reply = typeof known === 'number' ? encodeBareReply(known, messageId, token) : known
     if (reply === undefined) return true
-    this.#proofs.noteResponse(peer, reply.length)
+    this.#proofs.recordResponse(peer, reply.length)
     this.#transmit(reply, peer)
     return true
   }
@@ -101,50 +101,50 @@ export class Exchanges {
     const isConfirmable = request.type === coapTypes.con
     const isBare = isConfirmable && response.options.length === 0 && response.payload.length === 0
     const bytes = isBare
-      ? bareReply(response.code, messageId, token)
+      ? encodeBareReply(response.code, messageId, token)
       : writeMessage({
           ...response,
           token,
           type: isConfirmable ? coapTypes.ack : coapTypes.non,
           messageId: isConfirmable ? messageId : this.#takeMessageId(),
         })
-    this.#replies.setReply(requestKey(peer), messageId, isBare ? response.code : bytes)
-    this.#proofs.noteResponse(peer, bytes.length)
+    this.#replies.setReply(toRequestKey(peer), messageId, isBare ? response.code : bytes)
+    this.#proofs.recordResponse(peer, bytes.length)
     this.#transmit(bytes, peer)
   }
 
   /** Rejects a message that is invalid or without context. */
   reset(messageId: number, peer: PeerAddress): void {
-    this.#transmit(emptyMessage(coapTypes.rst, messageId), peer)
+    this.#transmit(encodeEmptyMessage(coapTypes.rst, messageId), peer)
   }
 
   /** Acknowledges a separate response. */
   acknowledge(messageId: number, peer: PeerAddress): void {
-    this.#transmit(emptyMessage(coapTypes.ack, messageId), peer)
+    this.#transmit(encodeEmptyMessage(coapTypes.ack, messageId), peer)
   }
 
   /** The response came before the acknowledgement [RFC 7252 5.2.2]: the request is not sent again. */
-  noteResponse(token: Buffer, peer: PeerAddress): void {
-    const queue = this.#queues.get(peerKey(peer))
+  recordResponse(token: Buffer, peer: PeerAddress): void {
+    const queue = this.#queues.get(toAssociationKey(peer))
     if (queue?.sending?.confirmable.message.token.equals(token) === true) this.#settle(queue, 'acknowledged')
   }
 
   /** Withdraws messages with this token: sent messages are not sent again, and waiting ones are not sent. */
   withdraw(token: Buffer, peer: PeerAddress): void {
-    const queue = this.#queues.get(peerKey(peer))
+    const queue = this.#queues.get(toAssociationKey(peer))
     const at = queue?.waiting.findIndex(({ message }) => message.token.equals(token)) ?? -1
     if (at >= 0) queue?.waiting.splice(at, 1)
-    this.noteResponse(token, peer)
+    this.recordResponse(token, peer)
   }
 
   sendConfirmable(confirmable: Confirmable, peer: PeerAddress): void {
-    const key = peerKey(peer)
+    const key = toAssociationKey(peer)
     let queue = this.#queues.get(key)
     if (queue === undefined) this.#queues.set(key, (queue = { peer, sending: undefined, waiting: [] }))
     if (queue.sending === undefined) return this.#begin(queue, confirmable)
     if (queue.waiting.length >= maxWaiting) {
       this.#dependencies.counters.dropped['queue-full']++
-      return confirmable.settled('dropped')
+      return confirmable.onSettled('dropped')
     }
     queue.waiting.push(confirmable)
   }
@@ -152,7 +152,7 @@ export class Exchanges {
   /** Only to an address that has proven itself. */
   sendNonConfirmable(message: Omit<CoapMessage, 'type' | 'messageId'>, peer: PeerAddress, onReset: () => void): void {
     const messageId = this.#takeMessageId()
-    const key = keyOf(peer, messageId)
+    const key = toMessageKey(peer, messageId)
     if (this.#nonConfirmable.size >= maxNonConfirmable) {
       const [first] = this.#nonConfirmable.keys()
       if (first !== undefined) this.#nonConfirmable.delete(first)
@@ -165,19 +165,19 @@ export class Exchanges {
   /** Handles an acknowledgement or a reset. Unexpected ones are ignored. */
   handleAckOrReset(message: CoapMessage, peer: PeerAddress): void {
     const { type, messageId } = message
-    const key = peerKey(peer)
+    const key = toAssociationKey(peer)
     const queue = this.#queues.get(key)
     const sending = queue?.sending
     if (queue !== undefined && sending?.messageId === messageId) {
       // Only the receiver of the message knows its ID. Over DTLS, a device may have another address now.
-      this.#proofs.noteProven(queue.peer)
+      this.#proofs.recordProof(queue.peer)
       if (sending.isPinged) return this.#sendAfterPing(queue, sending)
       return this.#settle(queue, type === coapTypes.rst ? 'reset' : 'acknowledged', message)
     }
     if (queue !== undefined && sending !== undefined && !this.#proofs.isProven(peer) && ++sending.guesses >= maxGuesses)
-      return this.#giveUp(queue)
-    const onReset = this.#nonConfirmable.get(keyOf(peer, messageId))
-    this.#nonConfirmable.delete(keyOf(peer, messageId))
+      return this.#handleTimeout(queue)
+    const onReset = this.#nonConfirmable.get(toMessageKey(peer, messageId))
+    this.#nonConfirmable.delete(toMessageKey(peer, messageId))
     if (type === coapTypes.rst) onReset?.('reset')
   }
 
@@ -187,7 +187,7 @@ export class Exchanges {
       const { sending, peer } = due.subject
       if (sending === undefined) continue
       if (sending.attempts >= maxRetransmit) {
-        this.#giveUp(due.subject)
+        this.#handleTimeout(due.subject)
         continue
       }
       sending.attempts++
@@ -200,9 +200,9 @@ export class Exchanges {
 
   #begin(queue: PeerQueue, confirmable: Confirmable): void {
     const { peer } = queue
-    const messageId = this.#proofs.isProven(peer) ? this.#takeMessageId() : this.#randomMessageId()
+    const messageId = this.#proofs.isProven(peer) ? this.#takeMessageId() : this.#createMessageId()
     const bytes = writeMessage({ ...confirmable.message, type: coapTypes.con, messageId })
-    const timeoutMs = this.#ackTimeoutMs()
+    const timeoutMs = this.#computeAckTimeoutMs()
     const sending = {
       confirmable,
       messageId,
@@ -218,7 +218,7 @@ export class Exchanges {
     this.#transmitUnasked(sending, peer)
   }
 
-  #ackTimeoutMs(): number {
+  #computeAckTimeoutMs(): number {
     return ackTimeoutMs * (1 + this.#dependencies.random() * (ackRandomFactor - 1))
   }
 
@@ -233,7 +233,7 @@ export class Exchanges {
       return this.#transmit(sending.bytes, peer)
     }
     this.#dependencies.counters.dropped.unproven++
-    if (this.#proofs.take(peer, pingBytes)) this.#transmit(emptyMessage(coapTypes.con, sending.messageId), peer)
+    if (this.#proofs.take(peer, pingBytes)) this.#transmit(encodeEmptyMessage(coapTypes.con, sending.messageId), peer)
   }
 
   /** The peer may know the ID of the ping. A message that was sent before keeps its ID, by which the peer recognizes its copies. */
@@ -244,16 +244,16 @@ export class Exchanges {
       sending.bytes = writeMessage({ ...confirmable.message, type: coapTypes.con, messageId })
     }
     sending.attempts = 0
-    sending.timeoutMs = this.#ackTimeoutMs()
+    sending.timeoutMs = this.#computeAckTimeoutMs()
     this.#deadlines.set('sending', queue, this.#dependencies.nowMs() + sending.timeoutMs)
     this.#transmitUnasked(sending, queue.peer)
   }
 
   /** To an address that never proved itself, the waiting messages are not sent either. */
-  #giveUp(queue: PeerQueue): void {
+  #handleTimeout(queue: PeerQueue): void {
     const dropped = this.#proofs.isProven(queue.peer) ? [] : queue.waiting.splice(0)
     this.#settle(queue, 'timeout')
-    for (const confirmable of dropped) confirmable.settled('timeout')
+    for (const confirmable of dropped) confirmable.onSettled('timeout')
   }
 
   #settle(queue: PeerQueue, outcome: Outcome, response?: CoapMessage): void {
@@ -261,9 +261,9 @@ export class Exchanges {
     queue.sending = undefined
     this.#deadlines.cancel('sending', queue)
     const next = queue.waiting.shift()
-    if (next === undefined) this.#queues.delete(peerKey(queue.peer))
+    if (next === undefined) this.#queues.delete(toAssociationKey(queue.peer))
     else this.#begin(queue, next)
-    sending?.confirmable.settled(outcome, response)
+    sending?.confirmable.onSettled(outcome, response)
   }
 
   /** The ID in an acknowledgement determines the shard: see `shard-place.ts`. */
@@ -274,7 +274,7 @@ export class Exchanges {
   }
 
   /** Cannot be guessed. */
-  #randomMessageId(): number {
+  #createMessageId(): number {
     const { own, shards } = this.#dependencies.place
     return this.#dependencies.randomBelow(Math.floor(messageIds / shards)) * shards + own
   }
@@ -287,15 +287,15 @@ export class Exchanges {
 
 const noBytes = Buffer.alloc(0)
 
-function emptyMessage(type: CoapType, messageId: number): Buffer {
+function encodeEmptyMessage(type: CoapType, messageId: number): Buffer {
   return writeMessage({ type, code: 0, messageId, token: noBytes, options: [], payload: noBytes })
 }
 
 /** An acknowledgement with nothing but a code, as most are. */
-function bareReply(code: number, messageId: number, token: Buffer): Buffer {
+function encodeBareReply(code: number, messageId: number, token: Buffer): Buffer {
   return writeMessage({ type: coapTypes.ack, code, messageId, token, options: [], payload: noBytes })
 }
 
-function keyOf(peer: PeerAddress, messageId: number): string {
-  return `${peerKey(peer)}|${messageId}`
+function toMessageKey(peer: PeerAddress, messageId: number): string {
+  return `${toAssociationKey(peer)}|${messageId}`
 }

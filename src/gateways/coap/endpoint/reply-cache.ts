@@ -43,25 +43,25 @@ export class ReplyCache {
     { nowMs, lifetimeMs }: { nowMs: number; lifetimeMs: number },
   ): CachedReply | 'new' {
     const known = this.#peers.get(peer)
-    const place = known === undefined ? undefined : this.#places.get(keyOf(known, messageId))
-    if (place !== undefined && (this.#expiresAtMs[place] ?? 0) > nowMs) return replyOf(this.#replyAt[place])
+    const place = known === undefined ? undefined : this.#places.get(toReplyKey(known, messageId))
+    if (place !== undefined && (this.#expiresAtMs[place] ?? 0) > nowMs) return toCachedReply(this.#replyAt[place])
     this.#removeExpired(nowMs)
-    this.#add(this.#peerOf(peer), messageId, nowMs + lifetimeMs)
+    this.#add(this.#ensurePeer(peer), messageId, nowMs + lifetimeMs)
     return 'new'
   }
 
   setReply(peer: string, messageId: number, reply: Buffer | number): void {
     const known = this.#peers.get(peer)
-    const place = known === undefined ? undefined : this.#places.get(keyOf(known, messageId))
+    const place = known === undefined ? undefined : this.#places.get(toReplyKey(known, messageId))
     if (place === undefined) return
     const stored = typeof reply === 'number' ? reply : reply.toString('latin1')
-    this.#bytes += bytesOf(stored) - bytesOf(this.#replyAt[place])
+    this.#bytes += countBytes(stored) - countBytes(this.#replyAt[place])
     this.#replyAt[place] = stored
   }
 
   #add(peer: KnownPeer, messageId: number, expiresAtMs: number): void {
     const place = (this.#oldest + this.#count++) % maxReplies
-    const key = keyOf(peer, messageId)
+    const key = toReplyKey(peer, messageId)
     peer.replies++
     this.#places.set(key, place)
     this.#keys[place] = key
@@ -83,7 +83,7 @@ export class ReplyCache {
     const key = this.#keys[place] ?? 0
     // If the message ID was used again, the map has the position of the later request.
     if (this.#places.get(key) === place) this.#places.delete(key)
-    this.#bytes -= bytesOf(this.#replyAt[place])
+    this.#bytes -= countBytes(this.#replyAt[place])
     this.#replyAt[place] = undefined
     const peer = this.#peerAt[place]
     this.#peerAt[place] = undefined
@@ -96,7 +96,7 @@ export class ReplyCache {
   }
 
   /** Returns the peer, which it adds if needed. Each peer has an entry, so there are at most `maxReplies` peers. */
-  #peerOf(key: string): KnownPeer {
+  #ensurePeer(key: string): KnownPeer {
     const known = this.#peers.get(key)
     if (known !== undefined) return known
     const peer = { key, number: this.#freeNumbers.pop() ?? this.#peers.size, replies: 0 }
@@ -106,14 +106,14 @@ export class ReplyCache {
 }
 
 /** Returns a key of 32 bits. */
-function keyOf({ number }: KnownPeer, messageId: number): number {
+function toReplyKey({ number }: KnownPeer, messageId: number): number {
   return (number << messageIdBits) | messageId
 }
 
-function replyOf(stored: StoredReply): CachedReply {
+function toCachedReply(stored: StoredReply): CachedReply {
   return typeof stored === 'string' ? Buffer.from(stored, 'latin1') : stored
 }
 
-function bytesOf(reply: StoredReply): number {
+function countBytes(reply: StoredReply): number {
   return typeof reply === 'string' ? reply.length : 0
 }

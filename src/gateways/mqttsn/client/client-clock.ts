@@ -1,6 +1,6 @@
 // Deadlines of one MQTT-SN client: when it is lost without another packet, and when the broker needs a packet for the keep alive.
 
-import { lostAfterMs } from './connect-packet.ts'
+import { computeLostAfterMs } from './connect-packet.ts'
 import { toPingIntervalMs } from '../../ping-interval.ts'
 
 export class ClientClock {
@@ -19,8 +19,8 @@ export class ClientClock {
   }
 
   /** The client has sent a packet. */
-  expectWithin(durationSeconds: number, nowMs: number): void {
-    this.lostAtMs = nowMs + lostAfterMs(durationSeconds, this.#version)
+  expectPacketWithin(durationSeconds: number, nowMs: number): void {
+    this.lostAtMs = nowMs + computeLostAfterMs(durationSeconds, this.#version)
   }
 
   /** The broker monitors the keep alive of its side, too. */

@@ -8,21 +8,21 @@ import {
   parseTopicName,
   type QoS,
   reasonCodes,
-  beginsLikeFilter,
+  hasFilterPrefix,
 } from '../../../protocol/index.ts'
-import { maxUnsentBytes, type MqttConnection, publishFieldsOf } from '../../gateway.ts'
+import { maxUnsentBytes, type MqttConnection, toPublishFields } from '../../gateway.ts'
 import { isCongestion } from '../../restored-connections.ts'
 import {
   returnCodes,
-  shortTopicId,
-  shortTopicName,
+  toShortTopicId,
+  toShortTopicName,
   type SnFlags,
   type SnRequest,
   type SnReturnCode,
   type SnSubscription,
   topicKinds,
 } from '../codec/packets.ts'
-import { fingerprintOf, type Publication, ReleasedPublications } from './released-publications.ts'
+import { computeFingerprint, type Publication, ReleasedPublications } from './released-publications.ts'
 import type { SnClientDependencies } from '../model/sn-client-dependencies.ts'
 import type { TopicIds } from '../model/topic-ids.ts'
 import type { SnCodec, SnOutcome } from '../codec/sn-codec.ts'
@@ -107,7 +107,7 @@ export class ClientRequests {
     if (type !== 'pubcomp' && reasonCode >= reasonCodes.unspecifiedError) {
       this.#publications?.delete(packetId)
       const qos = type === 'puback' ? 1 : 2
-      return this.#send(this.#codec.refusePublish({ qos, topicId, messageId: packetId, ...outcomeOf(reasonCode) }))
+      return this.#send(this.#codec.refusePublish({ qos, topicId, messageId: packetId, ...toOutcome(reasonCode) }))
     }
     if (type === 'puback') {
       this.#publications?.delete(packetId)
@@ -128,7 +128,7 @@ export class ClientRequests {
     this.#subscriptions?.delete(messageId)
     if (topicId === undefined) return
     if (reasonCode >= reasonCodes.unspecifiedError)
-      return this.#send(this.#codec.suback(0, 0, messageId, outcomeOf(reasonCode)))
+      return this.#send(this.#codec.suback(0, 0, messageId, toOutcome(reasonCode)))
     this.#send(this.#codec.suback(reasonCode as QoS, topicId, messageId, { returnCode: returnCodes.accepted }))
   }
 
@@ -136,14 +136,14 @@ export class ClientRequests {
     const refuse = (returnCode: SnReturnCode): void => this.#send(this.#codec.regack(0, messageId, { returnCode }))
     if (parseTopicName(name) === undefined) return refuse(returnCodes.notSupported)
     const { settings } = this.#gateway
-    const predefined = this.#codec.version === 2 ? settings.predefined.idOf(name) : undefined
+    const predefined = this.#codec.version === 2 ? settings.predefined.findId(name) : undefined
     if (predefined !== undefined) return this.#send(this.#codec.regack(predefined, messageId, aliasExists))
     const { topicIds } = this.#client
     const topicId = topicIds.register(name)
     if (topicId === undefined) return refuse(returnCodes.congestion)
     topicIds.setKnown(name)
     const accepted = { returnCode: returnCodes.accepted }
-    topicIds.whenDurable(() => this.#send(this.#codec.regack(topicId, messageId, accepted)))
+    topicIds.runWhenDurable(() => this.#send(this.#codec.regack(topicId, messageId, accepted)))
   }
 
   #handlePublish({ flags, topicId, messageId, payload, topic: given }: SnRequest & { type: 'publish' }): void {
@@ -151,7 +151,7 @@ export class ClientRequests {
     const refuse = (returnCode: SnReturnCode): void =>
       this.#send(this.#codec.refusePublish({ qos, topicId, messageId, returnCode }))
     if (flags.topicKind === 3 && given === undefined) return refuse(returnCodes.notSupported)
-    const text = given ?? this.#topicNameOf(flags, topicId)
+    const text = given ?? this.#findTopicName(flags, topicId)
     if (text === undefined) return refuse(returnCodes.invalidTopicId)
     const name = parseTopicName(text)
     if (name === undefined) return refuse(returnCodes.notSupported)
@@ -168,33 +168,33 @@ export class ClientRequests {
       const isInProgress = this.#publications.has(messageId)
       if (isInProgress && qos === 1) return
       if (!isInProgress && this.#publications.size >= maxPublications) return refuse(returnCodes.congestion)
-      const publication = { topicId, fingerprint: qos === 2 ? fingerprintOf(payload) : '', isReceived: false }
+      const publication = { topicId, fingerprint: qos === 2 ? computeFingerprint(payload) : '', isReceived: false }
       if (qos === 2 && this.#released?.has(messageId, publication, this.#gateway.nowMs()) === true)
         return this.#send(this.#codec.ack('pubrec', messageId))
       this.#publications.set(messageId, publication)
       this.#latestPublication = messageId
     }
-    const topic = this.#gateway.topics.named(name)
+    const topic = this.#gateway.topics.internName(name)
     const isAgain = flags.dup && qos > 0
     const packetId = qos === 0 ? 0 : messageId
-    mqtt.publish(publishFieldsOf({ topic, payload, qos, retain: flags.retain, dup: isAgain, packetId }))
+    mqtt.publish(toPublishFields({ topic, payload, qos, retain: flags.retain, dup: isAgain, packetId }))
   }
 
-  #topicNameOf({ topicKind }: SnFlags, topicId: number): string | undefined {
-    if (topicKind === topicKinds.predefined) return this.#gateway.settings.predefined.nameOf(topicId)
-    if (topicKind === topicKinds.short) return shortTopicName(topicId)
-    return this.#client.topicIds.nameOf(topicId)
+  #findTopicName({ topicKind }: SnFlags, topicId: number): string | undefined {
+    if (topicKind === topicKinds.predefined) return this.#gateway.settings.predefined.findName(topicId)
+    if (topicKind === topicKinds.short) return toShortTopicName(topicId)
+    return this.#client.topicIds.findName(topicId)
   }
 
   #handleSubscribe(request: SnRequest & { type: 'subscribe' }): void {
     const { flags, messageId, topicId, options = defaultOptions } = request
     const refuse = (returnCode: SnReturnCode): void => this.#send(this.#codec.suback(0, 0, messageId, { returnCode }))
     if (flags.topicKind === 3 || messageId === 0) return refuse(returnCodes.notSupported)
-    const text = this.#filterTextOf(request)
+    const text = this.#findFilterText(request)
     if (text === undefined) return refuse(returnCodes.invalidTopicId)
     const filter = parseTopicFilter(text)
     if (filter === undefined) return refuse(returnCodes.notSupported)
-    const id = this.#idForSubscriber(flags, topicId, text)
+    const id = this.#resolveSubscriberTopicId(flags, topicId, text)
     if (id === undefined) return refuse(returnCodes.congestion)
     this.#subscriptions ??= new Map()
     this.#subscriptions.set(messageId, id)
@@ -203,18 +203,18 @@ export class ClientRequests {
     this.#client.mqtt?.send({ type: 'subscribe', packetId: messageId, subscriptions, properties: undefined })
   }
 
-  #filterTextOf({ flags, topic, topicId, isAlias = false }: SnSubscription): string | undefined {
-    return isAlias || flags.topicKind === topicKinds.predefined ? this.#topicNameOf(flags, topicId) : topic
+  #findFilterText({ flags, topic, topicId, isAlias = false }: SnSubscription): string | undefined {
+    return isAlias || flags.topicKind === topicKinds.predefined ? this.#findTopicName(flags, topicId) : topic
   }
 
   /** Topic ID in SUBACK; 0 if messages will have several, or a short name. */
-  #idForSubscriber({ topicKind }: SnFlags, topicId: number, text: string): number | undefined {
+  #resolveSubscriberTopicId({ topicKind }: SnFlags, topicId: number, text: string): number | undefined {
     const { version, hasShortNames } = this.#codec
     // [2.0, 3.8.4-3] In 2.0, SUBACK has no predefined topic alias.
-    const isPredefined = version === 2 && this.#gateway.settings.predefined.idOf(text) !== undefined
+    const isPredefined = version === 2 && this.#gateway.settings.predefined.findId(text) !== undefined
     if (topicKind === topicKinds.predefined) return isPredefined ? 0 : topicId
-    if (isPredefined || topicKind === topicKinds.short || hasWildcard(text) || beginsLikeFilter(text)) return 0
-    if (hasShortNames && shortTopicId(text) !== undefined) return 0
+    if (isPredefined || topicKind === topicKinds.short || hasWildcard(text) || hasFilterPrefix(text)) return 0
+    if (hasShortNames && toShortTopicId(text) !== undefined) return 0
     const id = this.#client.topicIds.register(text)
     if (id !== undefined) this.#client.topicIds.setKnown(text)
     return id
@@ -222,13 +222,13 @@ export class ClientRequests {
 
   #handleUnsubscribe(request: SnRequest & { type: 'unsubscribe' }): void {
     const { messageId } = request
-    const text = this.#filterTextOf(request)
+    const text = this.#findFilterText(request)
     const filter = text === undefined ? undefined : parseTopicFilter(text)
     if (filter === undefined || messageId === 0) return this.#send(this.#codec.ack('unsuback', messageId))
     this.#client.mqtt?.send({ type: 'unsubscribe', packetId: messageId, filters: [filter], properties: undefined })
   }
 }
 
-export function outcomeOf(reasonCode: number): SnOutcome {
+export function toOutcome(reasonCode: number): SnOutcome {
   return { returnCode: isCongestion(reasonCode) ? returnCodes.congestion : returnCodes.notSupported, reasonCode }
 }

@@ -6,7 +6,7 @@ import { type ClientInfoOverride, overrideClientInfo } from '../../client-info.t
 import { returnCodes, type SnRequest } from '../codec/packets.ts'
 import type { SnOutcome } from '../codec/sn-codec.ts'
 import type { PredefinedTopics } from '../model/topic-ids.ts'
-import { problemOfSn2Connect } from './sn2-connect.ts'
+import { checkSn2Connect } from './sn2-connect.ts'
 
 /** Above this duration the tolerance is a tenth, otherwise a half [6.14, table of tolerances]. */
 const shortDurationSeconds = 60
@@ -28,7 +28,7 @@ export const goodbye = {
 /** Keeps a clean session for 60 seconds, so that a new connection can continue it. */
 export const interruption = { ...goodbye, properties: { sessionExpiryIntervalSeconds: 60 } } as const
 
-export function connectPacketOf(
+export function toConnectPacket(
   { flags, durationSeconds, clientId, options }: SnRequest & { type: 'connect' },
   {
     override,
@@ -64,12 +64,12 @@ export function connectPacketOf(
 }
 
 /** Returns why CONNECT is refused before the broker sees it. */
-export function refusalOf(
+export function findConnectRefusal(
   connect: SnRequest & { type: 'connect' },
   predefined: PredefinedTopics,
 ): SnOutcome | undefined {
   const { protocolId, clientId, options } = connect
-  const reasonCode = problemOfSn2Connect(connect, predefined)
+  const reasonCode = checkSn2Connect(connect, predefined)
   const isValid = options === undefined ? protocolId === 1 && clientId !== '' : reasonCode === undefined
   return isValid ? undefined : { returnCode: returnCodes.notSupported, reasonCode }
 }
@@ -84,7 +84,7 @@ export function isRepeated(one: SnRequest & { type: 'connect' }, other: SnReques
 }
 
 /** [6.14; 2.0: 3.1.6-2, 4.14.2-1] Infinity for a duration of 0: no limit. */
-export function lostAfterMs(durationSeconds: number, version: 1 | 2): number {
+export function computeLostAfterMs(durationSeconds: number, version: 1 | 2): number {
   const tolerance = version === 2 || durationSeconds <= shortDurationSeconds ? 1.5 : 1.1
   return durationSeconds === 0 ? Infinity : durationSeconds * tolerance * msPerSecond
 }

@@ -36,6 +36,6 @@ export class ReleasedPublications {
   }
 }
 
-export function fingerprintOf(payload: Buffer): string {
+export function computeFingerprint(payload: Buffer): string {
   return hash('sha1', payload, 'base64')
 }

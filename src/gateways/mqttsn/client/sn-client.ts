@@ -6,13 +6,13 @@
 //                                                                                            awake ─> PINGRESP ─> asleep
 
 import { type ConnackPacket, type Packet, type PublishPacket, reasonCodes } from '../../../protocol/index.ts'
-import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../../gateway.ts'
+import { type MqttConnection, type MqttConnectionCallbacks, toPublishFields } from '../../gateway.ts'
 import { ClientClock } from './client-clock.ts'
-import { outcomeOf } from './client-requests.ts'
+import { toOutcome } from './client-requests.ts'
 import { returnCodes, type SnRequest } from '../codec/packets.ts'
 import type { SnOutcome } from '../codec/sn-codec.ts'
 import { writeBare, writeResponse } from '../codec/write-packet.ts'
-import { connectPacketOf, goodbye, interruption, isRepeated, refusalOf } from './connect-packet.ts'
+import { toConnectPacket, goodbye, interruption, isRepeated, findConnectRefusal } from './connect-packet.ts'
 import type {
   ConnectRequest,
   RestoredSleep,
@@ -22,7 +22,7 @@ import type {
 import { SnMessages } from './sn-messages.ts'
 import { SnSleep } from './sn-sleep.ts'
 import { SnWill, type WillUpdate } from './sn-will.ts'
-import { willOfSn2Connect } from './sn2-connect.ts'
+import { toStoredWill } from './sn2-connect.ts'
 
 export class SnClient implements MqttConnectionCallbacks {
   readonly #dependencies: SnClientDependencies
@@ -139,7 +139,7 @@ export class SnClient implements MqttConnectionCallbacks {
     if (this.isCleanSession) return this.#end({ ...goodbye, reasonCode: reasonCodes.disconnectWithWill, properties })
     const isConnected = this.state === 'active' || this.isSleeping
     const will = isConnected ? this.#will?.toPublication() : undefined
-    if (will !== undefined) this.#mqtt?.publish(publishFieldsOf(will))
+    if (will !== undefined) this.#mqtt?.publish(toPublishFields(will))
     this.#end(goodbye)
   }
 
@@ -164,9 +164,9 @@ export class SnClient implements MqttConnectionCallbacks {
   #begin(): void {
     const { flags, options } = this.#connect
     const { predefined } = this.#dependencies.settings
-    const refused = refusalOf(this.#connect, predefined)
+    const refused = findConnectRefusal(this.#connect, predefined)
     if (refused !== undefined) return this.#refuse(refused)
-    if (options !== undefined) (this.#will ??= new SnWill()).restore(willOfSn2Connect(options, predefined))
+    if (options !== undefined) (this.#will ??= new SnWill()).restore(toStoredWill(options, predefined))
     this.clock.lostAtMs = this.#dependencies.nowMs() + this.#dependencies.settings.idleTimeoutMs
     if (!flags.will || options !== undefined) return this.#openMqtt()
     this.state = 'will-topic'
@@ -215,7 +215,7 @@ export class SnClient implements MqttConnectionCallbacks {
     if (request.options !== undefined || !isSame) return this.#restart(request)
     this.#connect = request
     this.state = 'active'
-    this.#mqtt?.noteClientChanged()
+    this.#mqtt?.reportClientChange()
     this.#sleep?.deleteStored()
     this.#expectWithin(request.durationSeconds)
     this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, true))
@@ -244,7 +244,7 @@ export class SnClient implements MqttConnectionCallbacks {
     this.clock.keepAliveSeconds = this.#connect.durationSeconds
     const { override } = this.#dependencies.settings
     const continuesSession = this.#replacing !== undefined
-    mqtt.send(connectPacketOf(this.#connect, { override, will: this.#will?.toMqtt(), continuesSession }))
+    mqtt.send(toConnectPacket(this.#connect, { override, will: this.#will?.toMqtt(), continuesSession }))
     this.#dependencies.schedule()
   }
 
@@ -261,7 +261,7 @@ export class SnClient implements MqttConnectionCallbacks {
     mqtt?.end(goodbye)
     this.clock.stop()
     if (!this.#leavesStoredState) this.#deleteStored()
-    this.#dependencies.noteEnded()
+    this.#dependencies.onEnded()
   }
 
   // Packets of the broker
@@ -297,7 +297,7 @@ export class SnClient implements MqttConnectionCallbacks {
     if (reasonCode !== reasonCodes.success) {
       if (this.#replacing !== undefined) return this.#endClosed()
       this.#mqtt = undefined
-      return this.#refuse(outcomeOf(reasonCode))
+      return this.#refuse(toOutcome(reasonCode))
     }
     this.clock.keepAliveSeconds = properties?.serverKeepAliveSeconds ?? this.clock.keepAliveSeconds
     this.clock.planPing(this.#dependencies.nowMs())
@@ -309,7 +309,7 @@ export class SnClient implements MqttConnectionCallbacks {
     this.state = 'active'
     this.#hasSentPacket = false
     this.#expectWithin(this.#connect.durationSeconds)
-    this.#dependencies.noteConnected()
+    this.#dependencies.onConnected()
     this.#isSessionPresent = sessionPresent
     this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, sessionPresent))
     if (this.#dependencies.settings.resumesTopics) this.messages.registerTopics()
@@ -390,7 +390,7 @@ export class SnClient implements MqttConnectionCallbacks {
   }
 
   #expectWithin(durationSeconds: number): void {
-    this.clock.expectWithin(durationSeconds, this.#dependencies.nowMs())
+    this.clock.expectPacketWithin(durationSeconds, this.#dependencies.nowMs())
   }
 
   #openSleep(): SnSleep {

@@ -68,7 +68,7 @@ export class SnMessages implements DeliveryClient, RequestingClient {
 
   /** The client has another address. */
   noteMoved(): void {
-    this.#deliveries?.noteMoved()
+    this.#deliveries?.handleAddressChange()
   }
 
   // Sessions

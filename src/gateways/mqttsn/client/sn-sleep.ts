@@ -42,13 +42,13 @@ export class SnSleep {
   fallAsleep(): void {
     const client = this.#client
     client.state = 'asleep'
-    client.mqtt?.noteClientChanged()
+    client.mqtt?.reportClientChange()
     client.messages.pause()
     this.#expectPacket()
     this.#store()
     const respond = (): void => this.#send(this.#dependencies.codec.sleepResponse())
     if (client.isCleanSession) respond()
-    else this.#dependencies.whenDurable(respond)
+    else this.#dependencies.runWhenDurable(respond)
     this.#dependencies.schedule()
   }
 
@@ -118,7 +118,7 @@ export class SnSleep {
 
   #expectPacket(): void {
     const { clock, connect } = this.#client
-    clock.expectWithin(connect.durationSeconds, this.#dependencies.nowMs())
+    clock.expectPacketWithin(connect.durationSeconds, this.#dependencies.nowMs())
   }
 
   #send(bytes: Buffer | undefined): void {

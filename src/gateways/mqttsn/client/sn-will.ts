@@ -61,7 +61,7 @@ export class SnWill {
     const will = this.toMqtt()
     if (will === undefined) return undefined
     const { topic: name, payload, qos, retain } = will
-    return { topic: new TopicTable(1).named(name), payload, qos, retain, packetId: qos === 0 ? 0 : willPacketId }
+    return { topic: new TopicTable(1).internName(name), payload, qos, retain, packetId: qos === 0 ? 0 : willPacketId }
   }
 
   /** Returns the will for the CONNECT to the broker. */

@@ -7,7 +7,7 @@ import type { PredefinedTopics } from '../model/topic-ids.ts'
 import { sn2ReasonCodes } from '../codec/sn2-packet-types.ts'
 
 /** Returns the reason code with which the gateway refuses the CONNECT; undefined: it is passed to the broker. */
-export function problemOfSn2Connect(
+export function checkSn2Connect(
   { options, durationSeconds }: SnRequest & { type: 'connect' },
   predefined: PredefinedTopics,
 ): number | undefined {
@@ -15,17 +15,20 @@ export function problemOfSn2Connect(
   if (options.problem !== undefined) return options.problem
   // [3.1.6-4]
   if (durationSeconds === 0) return sn2ReasonCodes.protocolError
-  const hasTopic = options.will === undefined || willTopicOf(options.will, predefined) !== undefined
+  const hasTopic = options.will === undefined || findWillTopic(options.will, predefined) !== undefined
   return hasTopic ? undefined : reasonCodes.topicNameInvalid
 }
 
 /** Undefined: none, or of an unknown topic. */
-export function willOfSn2Connect(options: ConnectOptions, predefined: PredefinedTopics): StoredWill | undefined {
+export function toStoredWill(options: ConnectOptions, predefined: PredefinedTopics): StoredWill | undefined {
   const { will } = options
-  const topic = will === undefined ? undefined : willTopicOf(will, predefined)
+  const topic = will === undefined ? undefined : findWillTopic(will, predefined)
   return will === undefined || topic === undefined ? undefined : { ...will, topic }
 }
 
-function willTopicOf({ topic }: NonNullable<ConnectOptions['will']>, predefined: PredefinedTopics): string | undefined {
-  return typeof topic === 'string' ? topic : predefined.nameOf(topic)
+function findWillTopic(
+  { topic }: NonNullable<ConnectOptions['will']>,
+  predefined: PredefinedTopics,
+): string | undefined {
+  return typeof topic === 'string' ? topic : predefined.findName(topic)
 }

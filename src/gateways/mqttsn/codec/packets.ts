@@ -148,13 +148,13 @@ export type SnRequest =
     }
 
 /** A name of two bytes as a topic ID [5.3.11]. */
-export function shortTopicId(name: string): number | undefined {
+export function toShortTopicId(name: string): number | undefined {
   const bytes = Buffer.from(name)
   return bytes.length === 2 ? bytes.readUInt16BE(0) : undefined
 }
 
 /** Undefined if the bytes are not text. */
-export function shortTopicName(topicId: number): string | undefined {
+export function toShortTopicName(topicId: number): string | undefined {
   const bytes = Buffer.of(topicId >> 8, topicId & 0xff)
   const name = bytes.toString('utf8')
   return name.includes('\ufffd') || name.includes('\0') ? undefined : name

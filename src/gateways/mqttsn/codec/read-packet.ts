@@ -96,7 +96,7 @@ function decodeFlags(octet: number): SnFlags {
 
 function readConnect(body: Buffer): SnRequest | undefined {
   if (body.length < 4) return undefined
-  const clientId = textOf(body.subarray(4))
+  const clientId = decodeText(body.subarray(4))
   if (clientId === undefined) return undefined
   return {
     type: 'connect',
@@ -109,14 +109,14 @@ function readConnect(body: Buffer): SnRequest | undefined {
 
 function readWillTopic(type: 'willtopic' | 'willtopicupd', body: Buffer): SnRequest | undefined {
   if (body.length === 0) return { type, flags: readFlags(0), topic: undefined }
-  const topic = textOf(body.subarray(1))
+  const topic = decodeText(body.subarray(1))
   if (topic === undefined) return undefined
   return { type, flags: readFlags(body.readUInt8(0)), topic: topic === '' ? undefined : topic }
 }
 
 function readRegister(body: Buffer): SnRequest | undefined {
   if (body.length < 5) return undefined
-  const topic = textOf(body.subarray(4))
+  const topic = decodeText(body.subarray(4))
   return topic === undefined ? undefined : { type: 'register', messageId: body.readUInt16BE(2), topic }
 }
 
@@ -150,13 +150,13 @@ function readSubscription(type: 'subscribe' | 'unsubscribe', body: Buffer): SnRe
     return { type, flags, messageId, topic: '', topicId: rest.readUInt16BE(0) }
   }
   if (flags.topicKind === 2 && rest.length !== 2) return undefined
-  const topic = textOf(rest)
+  const topic = decodeText(rest)
   return topic === undefined || topic === '' ? undefined : { type, flags, messageId, topic, topicId: 0 }
 }
 
 function readPing(body: Buffer): SnRequest | undefined {
   if (body.length === 0) return { type: 'pingreq', clientId: undefined }
-  const clientId = textOf(body)
+  const clientId = decodeText(body)
   return clientId === undefined ? undefined : { type: 'pingreq', clientId }
 }
 
@@ -166,7 +166,7 @@ function readDisconnect(body: Buffer): SnRequest | undefined {
 }
 
 /** Undefined: not UTF-8, or with NUL. */
-export function textOf(bytes: Buffer): string | undefined {
+export function decodeText(bytes: Buffer): string | undefined {
   try {
     const text = utf8.decode(bytes)
     return text.includes('\0') ? undefined : text

@@ -51,7 +51,7 @@ export interface SnCodec {
   disconnect(reasonCode?: number): Buffer
 }
 
-export function sn1Codec(read: SnCodec['read']): SnCodec {
+export function createSn1Codec(read: SnCodec['read']): SnCodec {
   return {
     version: 1,
     hasShortNames: true,

@@ -4,7 +4,7 @@
 import { reasonCodes } from '../../../protocol/index.ts'
 import { returnCodes, type SnRequest, type SnReturnCode } from './packets.ts'
 import type { RefusedPublication, SnCodec, SnOutcome } from './sn-codec.ts'
-import { flagsOctet, maxDatagramBytes, packet, type SnPublishFields, uint16 } from './write-packet.ts'
+import { encodeFlags, maxDatagramBytes, encodePacket, type SnPublishFields, uint16 } from './write-packet.ts'
 import { sn2PacketTypes as types, sn2ReasonCodes, sn2TopicTypes } from './sn2-packet-types.ts'
 import { readSn2Packet } from './sn2-reader.ts'
 
@@ -48,11 +48,11 @@ export class Sn2Codec implements SnCodec {
         this.#sleepId = request.messageId ?? 0
         return request
       case 'puback':
-        return { ...request, topicId: this.#publishedAlias, returnCode: returnCodeOf(request.returnCode) }
+        return { ...request, topicId: this.#publishedAlias, returnCode: toReturnCode(request.returnCode) }
       case 'regack': {
         const topicId = this.#registrations.get(request.messageId) ?? 0
         this.#registrations.delete(request.messageId)
-        return { ...request, topicId, returnCode: returnCodeOf(request.returnCode) }
+        return { ...request, topicId, returnCode: toReturnCode(request.returnCode) }
       }
       default:
         return request
@@ -62,53 +62,53 @@ export class Sn2Codec implements SnCodec {
   connack(outcome: SnOutcome, isSessionPresent: boolean): Buffer {
     const isAccepted = outcome.returnCode === returnCodes.accepted
     const assigned = isAccepted && this.#isAssigned ? this.#clientId : ''
-    const head = Buffer.of(isAccepted && isSessionPresent ? 1 : 0, ...uint16(this.#connectId), reasonOf(outcome))
-    return packet(types.connack, Buffer.concat([head, Buffer.from(assigned)]))
+    const head = Buffer.of(isAccepted && isSessionPresent ? 1 : 0, ...uint16(this.#connectId), toReasonCode(outcome))
+    return encodePacket(types.connack, Buffer.concat([head, Buffer.from(assigned)]))
   }
 
   register(topicId: number, messageId: number, topic: string): Buffer {
     const [oldest] = this.#registrations.keys()
     if (this.#registrations.size >= maxRegistrations && oldest !== undefined) this.#registrations.delete(oldest)
     this.#registrations.set(messageId, topicId)
-    return packet(types.register, Buffer.concat([Buffer.of(1), uint16(messageId, topicId), Buffer.from(topic)]))
+    return encodePacket(types.register, Buffer.concat([Buffer.of(1), uint16(messageId, topicId), Buffer.from(topic)]))
   }
 
   regack(topicId: number, messageId: number, outcome: SnOutcome): Buffer {
-    const reasonCode = reasonOf(outcome)
-    if (reasonCode >= firstFailure) return packet(types.regack, Buffer.of(0, ...uint16(messageId), reasonCode))
+    const reasonCode = toReasonCode(outcome)
+    if (reasonCode >= firstFailure) return encodePacket(types.regack, Buffer.of(0, ...uint16(messageId), reasonCode))
     const isPredefined = reasonCode === sn2ReasonCodes.topicAliasExists
     const flags = aliasFlag | (isPredefined ? sn2TopicTypes.predefined : sn2TopicTypes.session)
-    return packet(types.regack, Buffer.of(flags, ...uint16(messageId, topicId), reasonCode))
+    return encodePacket(types.regack, Buffer.of(flags, ...uint16(messageId, topicId), reasonCode))
   }
 
   puback(_: number, messageId: number): Buffer {
-    return packet(types.puback, Buffer.of(...uint16(messageId), 0))
+    return encodePacket(types.puback, Buffer.of(...uint16(messageId), 0))
   }
 
   /** A publication with QoS 0 has no packet identifier. */
   refusePublish({ qos, messageId, ...outcome }: RefusedPublication): Buffer | undefined {
     if (qos === 0) return undefined
-    return packet(qos === 1 ? types.puback : types.pubrec, Buffer.of(...uint16(messageId), reasonOf(outcome)))
+    return encodePacket(qos === 1 ? types.puback : types.pubrec, Buffer.of(...uint16(messageId), toReasonCode(outcome)))
   }
 
   ack(type: 'pubrec' | 'pubrel' | 'pubcomp' | 'unsuback', messageId: number): Buffer {
-    return packet(types[type], Buffer.of(...uint16(messageId), 0))
+    return encodePacket(types[type], Buffer.of(...uint16(messageId), 0))
   }
 
   suback(qos: number, topicId: number, messageId: number, outcome: SnOutcome): Buffer {
     const isGranted = outcome.returnCode === returnCodes.accepted
-    const reasonCode = isGranted ? qos : reasonOf(outcome)
+    const reasonCode = isGranted ? qos : toReasonCode(outcome)
     // [3.8.2.1-2] Without an alias the type is that of a predefined one.
     if (topicId === 0 || !isGranted)
-      return packet(types.suback, Buffer.of(sn2TopicTypes.predefined, ...uint16(messageId), reasonCode))
-    return packet(types.suback, Buffer.of(aliasFlag, ...uint16(messageId, topicId), reasonCode))
+      return encodePacket(types.suback, Buffer.of(sn2TopicTypes.predefined, ...uint16(messageId), reasonCode))
+    return encodePacket(types.suback, Buffer.of(aliasFlag, ...uint16(messageId, topicId), reasonCode))
   }
 
   publish(fields: SnPublishFields): Buffer | undefined {
     const { qos, topicId, messageId, payload } = fields
     this.#publishedAlias = topicId
     const numbers = qos === 0 ? uint16(topicId) : uint16(messageId, topicId)
-    const bytes = packet(types.publish, Buffer.concat([Buffer.of(flagsOctet(fields)), numbers, payload]))
+    const bytes = encodePacket(types.publish, Buffer.concat([Buffer.of(encodeFlags(fields)), numbers, payload]))
     return bytes.length > Math.min(this.#maxPacketBytes, maxDatagramBytes) ? undefined : bytes
   }
 
@@ -117,11 +117,11 @@ export class Sn2Codec implements SnCodec {
   }
 
   pingresp(): Buffer {
-    return packet(types.pingresp, uint16(this.#pingId))
+    return encodePacket(types.pingresp, uint16(this.#pingId))
   }
 
   sleepResponse(): Buffer {
-    return packet(types.sleepresp, Buffer.of(0, ...uint16(this.#sleepId), 0))
+    return encodePacket(types.sleepresp, Buffer.of(0, ...uint16(this.#sleepId), 0))
   }
 
   disconnectResponse(): undefined {
@@ -136,18 +136,18 @@ export class Sn2Codec implements SnCodec {
 
 /** Writes DISCONNECT, also for a client that is not known. */
 export function writeSn2Disconnect(reasonCode: number): Buffer {
-  return packet(types.disconnect, Buffer.of(reasonFlag, reasonCode))
+  return encodePacket(types.disconnect, Buffer.of(reasonFlag, reasonCode))
 }
 
 export function writeSn2Connack(messageId: number, reasonCode: number): Buffer {
-  return packet(types.connack, Buffer.of(0, ...uint16(messageId), reasonCode))
+  return encodePacket(types.connack, Buffer.of(0, ...uint16(messageId), reasonCode))
 }
 
 export function writeSn2Gwinfo(gatewayId: number): Buffer {
-  return packet(types.gwinfo, Buffer.of(gatewayId))
+  return encodePacket(types.gwinfo, Buffer.of(gatewayId))
 }
 
-function reasonOf({ returnCode, reasonCode }: SnOutcome): number {
+function toReasonCode({ returnCode, reasonCode }: SnOutcome): number {
   if (reasonCode !== undefined) return reasonCode
   switch (returnCode) {
     case returnCodes.accepted:
@@ -163,7 +163,7 @@ function reasonOf({ returnCode, reasonCode }: SnOutcome): number {
   }
 }
 
-function returnCodeOf(reasonCode: number): SnReturnCode {
+function toReturnCode(reasonCode: number): SnReturnCode {
   if (reasonCode < firstFailure) return returnCodes.accepted
   return reasonCode === sn2ReasonCodes.unknownTopicAlias ? returnCodes.invalidTopicId : returnCodes.notSupported
 }

@@ -10,7 +10,7 @@ const minConnectBytes = 10
 const minConnect1Bytes = 7
 
 export function isSn2Connect(datagram: Buffer): boolean {
-  return typeOf(datagram) === sn2PacketTypes.connect && datagram.length >= minConnectBytes
+  return readType(datagram) === sn2PacketTypes.connect && datagram.length >= minConnectBytes
 }
 
 /** [3.6.1.2] SUBSCRIBE of 1.2 has the same type, and these flags for a predefined topic with QoS 0 only. */
@@ -18,16 +18,16 @@ export function isPublishWithoutSession(datagram: Buffer): boolean {
   const flags = datagram[datagram[0] === longLength ? 4 : 2] ?? 0
   const topicType = flags & 3
   const isNamed = topicType === sn2TopicTypes.predefined || topicType === sn2TopicTypes.name
-  return typeOf(datagram) === sn2PacketTypes.pubwos && isNamed && (flags & 0xec) === 0
+  return readType(datagram) === sn2PacketTypes.pubwos && isNamed && (flags & 0xec) === 0
 }
 
 /** Whether the shard of the last CONNECT from the same address handles the datagram; other datagrams name their client. */
 export function staysOnShardOfClient(datagram: Buffer): boolean {
-  const type = typeOf(datagram)
+  const type = readType(datagram)
   const isConnect = type === packetTypes.connect && datagram.length >= minConnect1Bytes
   return !isConnect && !isSn2Connect(datagram) && type !== packetTypes.pingreq && type !== packetTypes.searchgw
 }
 
-function typeOf(datagram: Buffer): number | undefined {
+function readType(datagram: Buffer): number | undefined {
   return datagram[0] === longLength ? datagram[3] : datagram[1]
 }

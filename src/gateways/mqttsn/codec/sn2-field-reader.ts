@@ -38,7 +38,7 @@ export class FieldReader {
   }
 
   /** The reason code at the end of a packet, which may be omitted; then it is 0 (success). */
-  reasonCode(): number {
+  readReasonCode(): number {
     return this.remaining === 0 ? 0 : this.uint8()
   }
 

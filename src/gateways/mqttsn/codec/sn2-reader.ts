@@ -3,7 +3,7 @@
 
 import type { QoS } from '../../../protocol/index.ts'
 import type { ConnectOptions, SnFlags, SnRequest, SubscriptionOptions, TopicKind } from './packets.ts'
-import { textOf } from './read-packet.ts'
+import { decodeText } from './read-packet.ts'
 import { FieldReader } from './sn2-field-reader.ts'
 import { sn2PacketTypes, sn2ReasonCodes, sn2TopicTypes } from './sn2-packet-types.ts'
 
@@ -51,7 +51,7 @@ function readBody(type: number, fields: FieldReader): SnRequest | undefined {
     case sn2PacketTypes.unsubscribe:
       return readSubscription('unsubscribe', fields)
     case sn2PacketTypes.pingreq:
-      return atEnd(fields, { type: 'pingreq', clientId: undefined, messageId: fields.uint16() })
+      return requireEnd(fields, { type: 'pingreq', clientId: undefined, messageId: fields.uint16() })
     case sn2PacketTypes.sleepreq:
       return readSleep(fields)
     case sn2PacketTypes.disconnect:
@@ -61,7 +61,7 @@ function readBody(type: number, fields: FieldReader): SnRequest | undefined {
   }
 }
 
-function atEnd(fields: FieldReader, request: SnRequest): SnRequest | undefined {
+function requireEnd(fields: FieldReader, request: SnRequest): SnRequest | undefined {
   return fields.remaining === 0 ? request : undefined
 }
 
@@ -77,7 +77,7 @@ function readConnect(fields: FieldReader): SnRequest | undefined {
   const sessionExpirySeconds = (flags & 0x08) === 0 ? 0 : fields.uint32()
   const will = willFlags === undefined ? undefined : readWill(willFlags, fields)
   const credentials = (flags & 0x04) === 0 ? {} : readCredentials(fields)
-  const clientId = textOf(fields.rest())
+  const clientId = decodeText(fields.rest())
   const isBad = (flags & 0x80) !== 0 || (maxPacketBytes !== 0 && maxPacketBytes < 10)
   if (isBad || protocolId !== 2 || clientId === undefined || credentials === undefined) return undefined
   if (willFlags !== undefined && will === undefined) return undefined
@@ -97,7 +97,7 @@ function readWill(octet: number, fields: FieldReader): ConnectOptions['will'] {
   const qos = (octet >> 2) & 3
   const topicKind = (octet & 3) as TopicKind
   const idOrLength = fields.uint16()
-  const topic = topicKind === sn2TopicTypes.name ? textOf(fields.bytes(idOrLength)) : undefined
+  const topic = topicKind === sn2TopicTypes.name ? decodeText(fields.bytes(idOrLength)) : undefined
   const message = fields.bytes(fields.uint16())
   const isNamed = topicKind === sn2TopicTypes.name && topic !== undefined
   if ((octet & 0xe0) !== 0 || qos === 3 || !(isNamed || topicKind === sn2TopicTypes.predefined)) return undefined
@@ -107,10 +107,10 @@ function readWill(octet: number, fields: FieldReader): ConnectOptions['will'] {
 
 /** [4.11.1.2] User name and password; other methods are refused. Undefined: malformed. */
 function readCredentials(fields: FieldReader): Pick<ConnectOptions, 'username' | 'password' | 'problem'> | undefined {
-  const method = textOf(fields.bytes(fields.uint8()))
+  const method = decodeText(fields.bytes(fields.uint8()))
   const data = new FieldReader(fields.bytes(fields.uint16()))
   if (method !== basicMethod) return { problem: sn2ReasonCodes.badAuthenticationMethod }
-  const username = textOf(data.bytes(data.uint16()))
+  const username = decodeText(data.bytes(data.uint16()))
   const password = data.bytes(data.uint16()).toString('base64')
   return data.isTruncated || data.remaining > 0 || username === undefined ? undefined : { username, password }
 }
@@ -118,7 +118,7 @@ function readCredentials(fields: FieldReader): Pick<ConnectOptions, 'username' |
 function readRegister(fields: FieldReader): SnRequest | undefined {
   const flags = fields.uint8()
   const messageId = fields.uint16()
-  const topic = textOf(fields.rest())
+  const topic = decodeText(fields.rest())
   if (flags !== 0 || topic === undefined || topic === '') return undefined
   return { type: 'register', messageId, topic }
 }
@@ -127,9 +127,9 @@ function readRegister(fields: FieldReader): SnRequest | undefined {
 function readRegack(fields: FieldReader): SnRequest | undefined {
   const flags = fields.uint8()
   const messageId = fields.uint16()
-  const returnCode = fields.reasonCode()
+  const returnCode = fields.readReasonCode()
   // [3.5.4-1] A client sends no alias.
-  return (flags & 0xfc) === 0 ? atEnd(fields, { type: 'regack', topicId: 0, messageId, returnCode }) : undefined
+  return (flags & 0xfc) === 0 ? requireEnd(fields, { type: 'regack', topicId: 0, messageId, returnCode }) : undefined
 }
 
 /** [3.6.1, 3.6.2, 3.6.3] */
@@ -140,7 +140,7 @@ function readPublish(fields: FieldReader, isWithoutSession: boolean): SnRequest 
   if ((octet & 0x0c) !== 0 || qos === 3 || (isWithoutSession && (octet & 0xe0) !== 0)) return undefined
   const messageId = qos === 0 ? 0 : fields.uint16()
   const idOrLength = fields.uint16()
-  const topic = topicKind === sn2TopicTypes.name ? textOf(fields.bytes(idOrLength)) : undefined
+  const topic = topicKind === sn2TopicTypes.name ? decodeText(fields.bytes(idOrLength)) : undefined
   if (topicKind === 2 || (topicKind === sn2TopicTypes.name && topic === undefined)) return undefined
   if (isWithoutSession && topicKind === sn2TopicTypes.session) return undefined
   const flags: SnFlags = {
@@ -163,21 +163,21 @@ function readPublish(fields: FieldReader, isWithoutSession: boolean): SnRequest 
 
 function readPuback(fields: FieldReader): SnRequest | undefined {
   const messageId = fields.uint16()
-  return atEnd(fields, { type: 'puback', topicId: 0, messageId, returnCode: fields.reasonCode() })
+  return requireEnd(fields, { type: 'puback', topicId: 0, messageId, returnCode: fields.readReasonCode() })
 }
 
 /** [4.3.4] With a failure it ends the delivery, as PUBACK does. */
 function readPubrec(fields: FieldReader): SnRequest | undefined {
   const messageId = fields.uint16()
-  const returnCode = fields.reasonCode()
-  if (returnCode < firstFailure) return atEnd(fields, { type: 'pubrec', messageId })
-  return atEnd(fields, { type: 'puback', topicId: 0, messageId, returnCode })
+  const returnCode = fields.readReasonCode()
+  if (returnCode < firstFailure) return requireEnd(fields, { type: 'pubrec', messageId })
+  return requireEnd(fields, { type: 'puback', topicId: 0, messageId, returnCode })
 }
 
 function readAck(type: 'pubrel' | 'pubcomp', fields: FieldReader): SnRequest | undefined {
   const messageId = fields.uint16()
-  fields.reasonCode()
-  return atEnd(fields, { type, messageId })
+  fields.readReasonCode()
+  return requireEnd(fields, { type, messageId })
 }
 
 /** [3.7, 3.9] */
@@ -196,11 +196,11 @@ function readSubscription(type: 'subscribe' | 'unsubscribe', fields: FieldReader
     retainHandling: retainHandling as 0 | 1 | 2,
   }
   if (topicType === sn2TopicTypes.name) {
-    const topic = textOf(fields.rest())
+    const topic = decodeText(fields.rest())
     return topic === undefined || topic === '' ? undefined : { type, flags, messageId, topic, topicId: 0, options }
   }
   const isAlias = topicType === sn2TopicTypes.session
-  return atEnd(fields, { type, flags, messageId, topic: '', topicId: fields.uint16(), isAlias, options })
+  return requireEnd(fields, { type, flags, messageId, topic: '', topicId: fields.uint16(), isAlias, options })
 }
 
 /** [3.15] */
@@ -209,7 +209,7 @@ function readSleep(fields: FieldReader): SnRequest | undefined {
   const messageId = fields.uint16()
   const durationSeconds = fields.uint32()
   if ((flags & 0xfe) !== 0 || durationSeconds === 0) return undefined
-  return atEnd(fields, { type: 'disconnect', durationSeconds, messageId, forgetsTopicIds: (flags & 1) === 0 })
+  return requireEnd(fields, { type: 'disconnect', durationSeconds, messageId, forgetsTopicIds: (flags & 1) === 0 })
 }
 
 /** [3.13] */

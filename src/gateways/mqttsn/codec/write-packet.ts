@@ -8,7 +8,7 @@ const maxShortBytes = 255
 export const maxDatagramBytes = 65_507
 
 /** Puts length and type before a body; both versions do so. */
-export function packet(type: number, body: Buffer): Buffer {
+export function encodePacket(type: number, body: Buffer): Buffer {
   if (body.length + 2 <= maxShortBytes) return Buffer.concat([Buffer.of(body.length + 2, type), body])
   const length = body.length + 4
   return Buffer.concat([Buffer.of(0x01, length >> 8, length & 0xff, type), body])
@@ -21,33 +21,33 @@ export function uint16(...values: readonly number[]): Buffer {
   return bytes
 }
 
-export function flagsOctet(flags: { dup?: boolean; qos?: SnQoS; retain?: boolean; topicKind?: TopicKind }): number {
+export function encodeFlags(flags: { dup?: boolean; qos?: SnQoS; retain?: boolean; topicKind?: TopicKind }): number {
   const { dup = false, qos = 0, retain = false, topicKind = 0 } = flags
   return (dup ? 0x80 : 0) | ((qos & 3) << 5) | (retain ? 0x10 : 0) | topicKind
 }
 
 export function writeAdvertise(gatewayId: number, durationSeconds: number): Buffer {
-  return packet(packetTypes.advertise, Buffer.concat([Buffer.of(gatewayId), uint16(durationSeconds)]))
+  return encodePacket(packetTypes.advertise, Buffer.concat([Buffer.of(gatewayId), uint16(durationSeconds)]))
 }
 
 export function writeGwinfo(gatewayId: number): Buffer {
-  return packet(packetTypes.gwinfo, Buffer.of(gatewayId))
+  return encodePacket(packetTypes.gwinfo, Buffer.of(gatewayId))
 }
 
 export function writeConnack(returnCode: number): Buffer {
-  return packet(packetTypes.connack, Buffer.of(returnCode))
+  return encodePacket(packetTypes.connack, Buffer.of(returnCode))
 }
 
 export function writeBare(type: 'willtopicreq' | 'willmsgreq' | 'pingreq' | 'pingresp' | 'disconnect'): Buffer {
-  return packet(packetTypes[type], Buffer.alloc(0))
+  return encodePacket(packetTypes[type], Buffer.alloc(0))
 }
 
 export function writeResponse(type: 'willtopicresp' | 'willmsgresp', returnCode: number): Buffer {
-  return packet(packetTypes[type], Buffer.of(returnCode))
+  return encodePacket(packetTypes[type], Buffer.of(returnCode))
 }
 
 export function writeRegister(topicId: number, messageId: number, topic: string): Buffer {
-  return packet(packetTypes.register, Buffer.concat([uint16(topicId, messageId), Buffer.from(topic)]))
+  return encodePacket(packetTypes.register, Buffer.concat([uint16(topicId, messageId), Buffer.from(topic)]))
 }
 
 export function writeTopicAck(
@@ -56,16 +56,16 @@ export function writeTopicAck(
   messageId: number,
   returnCode: number,
 ): Buffer {
-  return packet(packetTypes[type], Buffer.concat([uint16(topicId, messageId), Buffer.of(returnCode)]))
+  return encodePacket(packetTypes[type], Buffer.concat([uint16(topicId, messageId), Buffer.of(returnCode)]))
 }
 
 export function writeAck(type: 'pubrec' | 'pubrel' | 'pubcomp' | 'unsuback', messageId: number): Buffer {
-  return packet(packetTypes[type], uint16(messageId))
+  return encodePacket(packetTypes[type], uint16(messageId))
 }
 
 export function writeSuback(qos: SnQoS, topicId: number, messageId: number, returnCode: number): Buffer {
-  const body = Buffer.concat([Buffer.of(flagsOctet({ qos })), uint16(topicId, messageId), Buffer.of(returnCode)])
-  return packet(packetTypes.suback, body)
+  const body = Buffer.concat([Buffer.of(encodeFlags({ qos })), uint16(topicId, messageId), Buffer.of(returnCode)])
+  return encodePacket(packetTypes.suback, body)
 }
 
 export interface SnPublishFields {
@@ -82,8 +82,8 @@ export interface SnPublishFields {
 export function writePublish(fields: SnPublishFields): Buffer | undefined {
   const { topicId, messageId, payload } = fields
   if (payload.length + 9 > maxDatagramBytes) return undefined
-  const head = Buffer.concat([Buffer.of(flagsOctet(fields)), uint16(topicId, messageId)])
-  return packet(packetTypes.publish, Buffer.concat([head, payload]))
+  const head = Buffer.concat([Buffer.of(encodeFlags(fields)), uint16(topicId, messageId)])
+  return encodePacket(packetTypes.publish, Buffer.concat([head, payload]))
 }
 
 /** Encapsulates a packet for a forwarder [5.4.20]. */

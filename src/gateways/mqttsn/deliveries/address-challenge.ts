@@ -53,7 +53,7 @@ export class AddressChallenge {
       return false
     }
     this.end()
-    this.#gateway.noteProven()
+    this.#gateway.recordProof()
     return true
   }
 
@@ -62,7 +62,7 @@ export class AddressChallenge {
     if (this.dueAtMs === Infinity) return false
     if (this.#gateway.isProven || this.#pings.tick()) {
       this.end()
-      this.#gateway.noteProven()
+      this.#gateway.recordProof()
       return true
     }
     if (this.#gateway.nowMs() < this.#dueAtMs) return false

@@ -9,7 +9,7 @@
 
 import type { AckType, PacketId, PublishPacket } from '../../../protocol/index.ts'
 import { AddressChallenge } from './address-challenge.ts'
-import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from '../codec/packets.ts'
+import { returnCodes, toShortTopicId, topicKinds, type SnRequest, type TopicKind } from '../codec/packets.ts'
 import type { SendingDependencies } from '../model/sn-client-dependencies.ts'
 import type { StoredMessage, StoredMessages } from '../model/stored-messages.ts'
 import type { TopicIds } from '../model/topic-ids.ts'
@@ -125,7 +125,7 @@ export class Deliveries {
   }
 
   /** The client has another address: responses to packets that were sent to the previous one prove nothing. */
-  noteMoved(): void {
+  handleAddressChange(): void {
     this.#challenge.end()
     if (this.#inFlight !== undefined) this.#inFlight.provesAddress = false
     this.#registrations.noteMoved()
@@ -185,9 +185,9 @@ export class Deliveries {
     const inFlight = this.#inFlight
     if (inFlight === undefined || inFlight.messageId !== messageId) return
     const { delivery } = inFlight
-    if (inFlight.provesAddress) this.#gateway.noteProven()
+    if (inFlight.provesAddress) this.#gateway.recordProof()
     this.#inFlight = undefined
-    if (returnCode === returnCodes.invalidTopicId && topicIds.nameOf(topicId) === delivery.topic) {
+    if (returnCode === returnCodes.invalidTopicId && topicIds.findName(topicId) === delivery.topic) {
       this.#waiting.putBack(delivery)
     } else this.#settle(delivery)
     this.flush()
@@ -206,7 +206,7 @@ export class Deliveries {
   handlePubrel(packetId: PacketId): void {
     if (this.#dropped?.delete(packetId) === true) return this.#client.acknowledge('pubcomp', packetId)
     const bytes = this.#gateway.codec.ack('pubrel', packetId)
-    this.#releases.set(packetId, { bytes, attempts: 0, dueAtMs: this.#retryAtMs() })
+    this.#releases.set(packetId, { bytes, attempts: 0, dueAtMs: this.#computeRetryAtMs() })
     if (!this.#isPaused) this.#gateway.sendUnasked(bytes)
   }
 
@@ -235,14 +235,14 @@ export class Deliveries {
   /** Returns false if the message must wait. */
   trySend(delivery: Delivery): boolean {
     if (delivery.qos > 0 && (this.#inFlight !== undefined || this.#releases.size > 0)) return false
-    const known = this.#topicIdOf(delivery.topic)
+    const known = this.#resolveTopicId(delivery.topic)
     if (known === undefined) return this.#refuseUnnamed(delivery)
     const { topicId, topicKind, isKnown } = known
     if (!isKnown) {
       this.#registrations.register(delivery.topic, topicId)
       return false
     }
-    const messageId = this.#messageIdFor(delivery)
+    const messageId = this.#selectMessageId(delivery)
     const provesAddress = messageId !== delivery.packetId
     const { dup, qos, retain, payload } = delivery
     const bytes = this.#gateway.codec.publish({ dup, qos, retain, topicKind, topicId, messageId, payload })
@@ -254,14 +254,14 @@ export class Deliveries {
     if (!this.#gateway.isProven) this.#challenge.begin()
     if (!this.#gateway.sendUnasked(bytes)) return false
     if (qos > 0) {
-      const dueAtMs = this.#retryAtMs()
+      const dueAtMs = this.#computeRetryAtMs()
       this.#inFlight = { delivery, topicId, messageId, bytes, provesAddress, attempts: 0, dueAtMs }
     }
     return true
   }
 
   /** PUBACK with an unpredictable ID proves the address. QoS 2 keeps its ID, by which the client recognizes copies. */
-  #messageIdFor({ qos, packetId }: Delivery): number {
+  #selectMessageId({ qos, packetId }: Delivery): number {
     if (qos === 0) return 0
     return qos === 1 && !this.#gateway.isProven ? 1 + this.#gateway.randomBelow(maxMessageId) : packetId
   }
@@ -279,14 +279,14 @@ export class Deliveries {
     return true
   }
 
-  #topicIdOf(
+  #resolveTopicId(
     topic: string,
   ): { readonly topicId: number; readonly topicKind: TopicKind; readonly isKnown: boolean } | undefined {
     const { settings, codec } = this.#gateway
     const { topicIds } = this.#client
-    const predefined = settings.predefined.idOf(topic)
+    const predefined = settings.predefined.findId(topic)
     if (predefined !== undefined) return { topicId: predefined, topicKind: topicKinds.predefined, isKnown: true }
-    const short = codec.hasShortNames ? shortTopicId(topic) : undefined
+    const short = codec.hasShortNames ? toShortTopicId(topic) : undefined
     if (short !== undefined) return { topicId: short, topicKind: topicKinds.short, isKnown: true }
     const topicId = topicIds.register(topic)
     if (topicId === undefined) return undefined
@@ -311,7 +311,7 @@ export class Deliveries {
   }
 
   #resend(one: InFlightDelivery | Release): void {
-    one.dueAtMs = this.#retryAtMs()
+    one.dueAtMs = this.#computeRetryAtMs()
     // DUP is the first bit of the flags of PUBLISH, after length and type [5.3.4].
     const flagsAt = one.bytes[0] === 1 ? 4 : 2
     if ('delivery' in one) one.bytes[flagsAt] = (one.bytes[flagsAt] ?? 0) | dupFlag
@@ -321,7 +321,7 @@ export class Deliveries {
     this.#gateway.counters.retransmitted++
   }
 
-  #retryAtMs(): number {
+  #computeRetryAtMs(): number {
     return this.#gateway.nowMs() + this.#gateway.settings.retryIntervalMs
   }
 }

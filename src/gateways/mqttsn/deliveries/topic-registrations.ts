@@ -55,7 +55,7 @@ export class TopicRegistrations {
 
   /** All topic IDs of the session will be registered, a few at a time. */
   planAll(): void {
-    this.#ahead = this.#client.topicIds.unknownNames()
+    this.#ahead = this.#client.topicIds.listUnknownNames()
   }
 
   /** Registers the next topic IDs of `planAll`. */
@@ -70,11 +70,11 @@ export class TopicRegistrations {
 
   /** Handles REGACK. Returns the topic that it acknowledges; undefined: none. */
   handleRegack(messageId: number, topicId: number): string | undefined {
-    const topic = this.#client.topicIds.nameOf(topicId)
+    const topic = this.#client.topicIds.findName(topicId)
     const registration = topic === undefined ? undefined : this.#pending.get(topic)
     if (topic === undefined || registration === undefined || registration.messageId !== messageId) return undefined
     this.#pending.delete(topic)
-    if (registration.provesAddress) this.#gateway.noteProven()
+    if (registration.provesAddress) this.#gateway.recordProof()
     return topic
   }
 

@@ -58,7 +58,7 @@ export class WaitingDeliveries {
     for (const [number, { topic, retain, payload: text }] of messages) {
       const payload = Buffer.from(text, 'base64')
       const delivery: Delivery = { topic, qos: 0, retain, packetId: 0, payload, dup: false }
-      this.#client.storedMessages?.noteRestored(number, delivery)
+      this.#client.storedMessages?.addRestored(number, delivery)
       this.#waiting.push(delivery)
       this.#bytes += payload.length
       this.#qos0++
@@ -85,7 +85,7 @@ export class WaitingDeliveries {
       if (blocked.has(delivery.topic) || !sender.trySend(delivery)) {
         blocked.add(delivery.topic)
         left.push(delivery)
-      } else this.#noteRemoved(delivery)
+      } else this.#uncountDelivery(delivery)
     }
     this.#waiting = left
   }
@@ -94,7 +94,7 @@ export class WaitingDeliveries {
   removeTopic(topic: string): readonly Delivery[] {
     const removed = this.#waiting.filter((delivery) => delivery.topic === topic)
     this.#waiting = this.#waiting.filter((delivery) => delivery.topic !== topic)
-    for (const delivery of removed) this.#noteRemoved(delivery)
+    for (const delivery of removed) this.#uncountDelivery(delivery)
     return removed
   }
 
@@ -106,11 +106,11 @@ export class WaitingDeliveries {
     const oldest = this.#waiting.findIndex(({ qos }) => qos === 0)
     if (oldest === -1) return
     const [dropped] = this.#waiting.splice(oldest, 1)
-    if (dropped !== undefined) this.#noteRemoved(dropped)
+    if (dropped !== undefined) this.#uncountDelivery(dropped)
     this.#counters.dropped['queue-full']++
   }
 
-  #noteRemoved(delivery: Delivery): void {
+  #uncountDelivery(delivery: Delivery): void {
     this.#bytes -= delivery.payload.length
     if (delivery.qos === 0) {
       this.#qos0--

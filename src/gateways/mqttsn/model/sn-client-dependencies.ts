@@ -32,7 +32,7 @@ export interface SnClientDependencies {
   sendReserved(bytes: Buffer): void
   readonly isProven: boolean
   /** The client has responded with something that only a receiver knows. */
-  noteProven(): void
+  recordProof(): void
   /** Returns an unpredictable integer from 0 up to `limit`. */
   randomBelow(limit: number): number
   /** `isRestored`: if the broker refuses the connection for the time being, it is opened again later. */
@@ -41,17 +41,17 @@ export interface SnClientDependencies {
   schedule(): void
   /** Stores the sleep across restarts; undefined: it does not sleep. */
   storeSleep(sleep: Pick<StoredSleep, 'connect' | 'lostAtMs' | 'will'> | undefined): void
-  whenDurable(done: () => void): void
+  runWhenDurable(done: () => void): void
   /** Stores messages of QoS 0 that wait while it sleeps. */
   readonly messages: StoredMessages
   /** Called when the session or the connection of the client has ended. */
   deleteMessages(): void
   /** Called when the broker has accepted the client. */
-  noteConnected(): void
+  onConnected(): void
   /** Called when the session with these topic IDs has ended. */
   deleteTopicIds(topicIds: TopicIds): void
   /** Called when the client has ended. */
-  noteEnded(): void
+  onEnded(): void
 }
 
 /** What sends packets that the client did not ask for, and repeats them. */
@@ -66,7 +66,7 @@ export type SendingDependencies = Pick<
   | 'releaseUnasked'
   | 'sendReserved'
   | 'isProven'
-  | 'noteProven'
+  | 'recordProof'
   | 'randomBelow'
 >
 

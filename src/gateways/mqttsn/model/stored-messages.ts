@@ -34,7 +34,7 @@ export class StoredMessages {
   }
 
   /** Adds a message that was stored before the restart. */
-  noteRestored(number: number, waiting: Waiting): void {
+  addRestored(number: number, waiting: Waiting): void {
     this.#numbers ??= new Map()
     this.#numbers.set(waiting, number)
     this.#next = Math.max(this.#next, number + 1)

@@ -33,13 +33,13 @@ export interface StoredSleep {
   readonly node: string | undefined
 }
 
-type ValueStore = Pick<GatewayDependencies, 'storeValue' | 'whenDurable'>
+type ValueStore = Pick<GatewayDependencies, 'storeValue' | 'runWhenDurable'>
 
 export function storeSleep({ storeValue }: ValueStore, clientId: string, sleep: StoredSleep | undefined): void {
   storeValue(`${clientId}${separator}${sleepMark}`, sleep === undefined ? undefined : JSON.stringify(sleep))
 }
 
-export function messageStore({ storeValue }: ValueStore, clientId: string): StoredMessages {
+export function createMessageStore({ storeValue }: ValueStore, clientId: string): StoredMessages {
   return new StoredMessages((number, message) =>
     storeValue(
       `${clientId}${separator}${messageMark}${number}`,
@@ -48,10 +48,10 @@ export function messageStore({ storeValue }: ValueStore, clientId: string): Stor
   )
 }
 
-export function topicIdStore(dependencies: ValueStore, clientId: string): TopicIdStore {
+export function createTopicIdStore(dependencies: ValueStore, clientId: string): TopicIdStore {
   return {
     add: (id, name) => dependencies.storeValue(`${clientId}${separator}${topicMark}${id}`, name),
-    whenDurable: (done) => dependencies.whenDurable(done),
+    runWhenDurable: (done) => dependencies.runWhenDurable(done),
   }
 }
 

@@ -15,11 +15,11 @@ export class PredefinedTopics {
     this.#ids = new Map(topics.map(({ id, topic }) => [topic, id]))
   }
 
-  nameOf(id: number): string | undefined {
+  findName(id: number): string | undefined {
     return this.#names.get(id)
   }
 
-  idOf(name: string): number | undefined {
+  findId(name: string): number | undefined {
     return this.#ids.get(name)
   }
 }
@@ -27,7 +27,7 @@ export class PredefinedTopics {
 /** Stores the IDs of a session across restarts. */
 export interface TopicIdStore {
   add(id: number, name: string): void
-  whenDurable(done: () => void): void
+  runWhenDurable(done: () => void): void
 }
 
 interface RegisteredTopic {
@@ -50,7 +50,7 @@ export class TopicIds {
     this.#predefined = predefined
   }
 
-  nameOf(id: number): string | undefined {
+  findName(id: number): string | undefined {
     return this.#byId?.get(id)?.name
   }
 
@@ -59,7 +59,7 @@ export class TopicIds {
     const known = this.#byName?.get(name)
     if (known !== undefined) return known.id
     if ((this.#byName?.size ?? 0) >= maxTopicIds) return undefined
-    while (this.#byId?.has(this.#next) === true || this.#predefined.nameOf(this.#next) !== undefined) this.#advance()
+    while (this.#byId?.has(this.#next) === true || this.#predefined.findName(this.#next) !== undefined) this.#advance()
     const id = this.#next
     this.#advance()
     this.#add(id, name)
@@ -73,9 +73,9 @@ export class TopicIds {
   }
 
   /** Calls back when all assigned IDs are durable; at once if the IDs are not stored. */
-  whenDurable(done: () => void): void {
+  runWhenDurable(done: () => void): void {
     if (this.store === undefined) done()
-    else this.store.whenDurable(done)
+    else this.store.runWhenDurable(done)
   }
 
   get ids(): readonly number[] {
@@ -106,7 +106,7 @@ export class TopicIds {
     if (topic !== undefined) topic.isKnown = false
   }
 
-  unknownNames(): string[] {
+  listUnknownNames(): string[] {
     return [...(this.#byName?.values() ?? [])].flatMap(({ name, isKnown }) => (isKnown ? [] : [name]))
   }
 

@@ -5,13 +5,13 @@ import type { AccountRecord, StoredPassword } from '../../../records/index.ts'
 import type { Log } from '../../../telemetry/index.ts'
 import type { AccessRecords } from '../../records/access-records.ts'
 import { countAdmins, maxAdmins } from '../account-limits.ts'
-import { callerOf } from '../admin-authentication.ts'
+import { toCaller } from '../admin-authentication.ts'
 import type { OidcUser } from './oidc-login.ts'
 
 export interface OidcAccountDependencies {
-  readonly records: Pick<AccessRecords, 'find' | 'list' | 'decide' | 'newMomentMs'>
+  readonly records: Pick<AccessRecords, 'find' | 'list' | 'decide' | 'createMomentMs'>
   /** The name of the account of `http_server`. */
-  readonly ownName: () => string
+  readonly readConfiguredName: () => string
   readonly log: Log
 }
 
@@ -21,14 +21,14 @@ export function isOfProvider({ password }: Pick<AccountRecord, 'password'>): boo
 }
 
 /** Returns a new object each time, because logins compare the objects. */
-function noPassword(): StoredPassword {
+function createUnusablePassword(): StoredPassword {
   return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt: new Uint8Array(), hash: new Uint8Array() }
 }
 
 /** Returns a function that creates the account of a user, or sets its role to the one that the provider reported. */
 export function admitOidcUser({
   records,
-  ownName,
+  readConfiguredName: ownName,
   log,
 }: OidcAccountDependencies): (user: OidcUser, address: string) => Promise<LoggedIn | string> {
   return async ({ name, role, namespace }, address) => {
@@ -53,14 +53,14 @@ export function admitOidcUser({
         description: '',
         role,
         namespace,
-        password: noPassword(),
-        createdAtMs: records.newMomentMs(),
+        password: createUnusablePassword(),
+        createdAtMs: records.createMomentMs(),
       }
       return { put: [{ ...account, role, namespace }], delete: [] }
     })
     if (problem !== undefined) return problem
     if (change !== undefined) log.warn('API accounts changed', { what: `account ${name} ${change}`, by: name, address })
     const account = records.find({ kind: 'account', name })
-    return account === undefined ? 'was deleted meanwhile' : callerOf(account)
+    return account === undefined ? 'was deleted meanwhile' : toCaller(account)
   }
 }

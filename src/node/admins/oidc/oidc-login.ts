@@ -8,7 +8,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { OidcConfig } from '../../../config/index.ts'
 import type { LoggedIn, SingleSignOn, SsoResponse, SsoFailure } from '../../../management/index.ts'
-import { claimAt, type OidcProvider, type ProviderClaims } from './oidc-provider.ts'
+import { findClaim, type OidcProvider, type ProviderClaims } from './oidc-provider.ts'
 
 interface PendingLogin {
   readonly provider: OidcProvider
@@ -30,7 +30,7 @@ const maxValues = 1_000
 
 export interface OidcLoginDependencies {
   /** The currently configured provider; undefined: login is disabled. */
-  readonly provider: () => OidcProvider | undefined
+  readonly readProvider: () => OidcProvider | undefined
   /** Creates or changes the account. A text: the end of a sentence that begins with the name. */
   readonly admit: (user: OidcUser, address: string) => Promise<LoggedIn | string>
   /** A clock that never decreases. */
@@ -42,7 +42,7 @@ export interface OidcUser extends Pick<LoggedIn, 'namespace'> {
   readonly role: 'administrator' | 'viewer'
 }
 
-export function oidcLogin({ provider: current, admit, nowMs }: OidcLoginDependencies): SingleSignOn {
+export function createOidcLogin({ readProvider: current, admit, nowMs }: OidcLoginDependencies): SingleSignOn {
   /** By state, the oldest first. */
   const pending = new Map<string, PendingLogin>()
   return {
@@ -53,22 +53,27 @@ export function oidcLogin({ provider: current, admit, nowMs }: OidcLoginDependen
       dropOld(pending, nowMs())
       removeOldestOfAddress(pending, address)
       if (pending.size >= maxPending) return { kind: 'busy', message: 'too many logins are pending: try again later' }
-      const [state, secret, nonce, verifier] = [randomText(), randomText(), randomText(), randomText()]
-      const kept = { provider, address, secretDigest: digestOf(secret), nonce, verifier, atMs: nowMs() }
+      const [state, secret, nonce, verifier] = [
+        createRandomText(),
+        createRandomText(),
+        createRandomText(),
+        createRandomText(),
+      ]
+      const kept = { provider, address, secretDigest: computeDigest(secret), nonce, verifier, atMs: nowMs() }
       pending.set(state, kept)
-      const url = await provider.authorizationUrl({ state, nonce, verifier })
+      const url = await provider.createAuthorizationUrl({ state, nonce, verifier })
       if (typeof url === 'string') return { url, state, secret, redirectUri: provider.config.redirectUri }
       pending.delete(state)
       return { kind: 'provider', message: `the provider ${url.failure}` }
     },
     finish: async (response, address) => {
       const known = pending.get(response.state)
-      const isOwn = known !== undefined && timingSafeEqual(known.secretDigest, digestOf(response.secret))
+      const isOwn = known !== undefined && timingSafeEqual(known.secretDigest, computeDigest(response.secret))
       // A login stays valid if another browser shows its state.
       if (isOwn) pending.delete(response.state)
       const isInTime = known !== undefined && nowMs() - known.atMs < pendingMs
       if (!isOwn || !isInTime || known.provider !== current()) return unknownLogin
-      return finishWith(known, response, { admit, address })
+      return finishLogin(known, response, { admit, address })
     },
   }
 }
@@ -83,14 +88,14 @@ interface FinishDependencies extends Pick<OidcLoginDependencies, 'admit'> {
   readonly address: string
 }
 
-async function finishWith(
+async function finishLogin(
   { provider, nonce, verifier }: PendingLogin,
   { code, issuer }: SsoResponse,
   { admit, address }: FinishDependencies,
 ): Promise<LoggedIn | SsoFailure> {
-  const found = await provider.claimsFor({ code, issuer, nonce, verifier })
+  const found = await provider.exchangeCode({ code, issuer, nonce, verifier })
   if ('failure' in found) return { kind: 'refused', message: `the provider ${found.failure}` }
-  const user = userOf(found.claims, provider.config)
+  const user = toOidcUser(found.claims, provider.config)
   if ('kind' in user) return user
   const admitted = await admit(user, address)
   return typeof admitted === 'string'
@@ -99,13 +104,13 @@ async function finishWith(
 }
 
 /** Returns name and role by the claims of a token that was verified. */
-export function userOf(claims: ProviderClaims, config: OidcConfig): OidcUser | SsoFailure {
+export function toOidcUser(claims: ProviderClaims, config: OidcConfig): OidcUser | SsoFailure {
   const { usernameClaim, roleClaim, roles, defaultRole } = config
-  const name = claimAt(claims, usernameClaim)
+  const name = findClaim(claims, usernameClaim)
   if (typeof name !== 'string' || name === '' || name.length > maxNameLength || /\p{C}/u.test(name)) {
     return { kind: 'denied', message: `the provider sent no user name in the claim ${usernameClaim}` }
   }
-  const roleClaimValue = claimAt(claims, roleClaim)
+  const roleClaimValue = findClaim(claims, roleClaim)
   const values = new Set<unknown>(Array.isArray(roleClaimValue) ? roleClaimValue.slice(0, maxValues) : [roleClaimValue])
   const [, role = defaultRole] = roles.find(([value]) => values.has(value)) ?? []
   if (role === 'none') {
@@ -115,11 +120,11 @@ export function userOf(claims: ProviderClaims, config: OidcConfig): OidcUser | S
   return { name, role: plain === 'administrator' ? 'administrator' : 'viewer', namespace }
 }
 
-function randomText(): string {
+function createRandomText(): string {
   return randomBytes(randomLength).toString('base64url')
 }
 
-function digestOf(secret: string): Buffer {
+function computeDigest(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 

@@ -4,7 +4,7 @@
 import type { HttpClient } from '../../../access/index.ts'
 import { isSafeAddress, type OidcConfig } from '../../../config/index.ts'
 import { type ClientAuth, type Configuration, loadOidcLibrary } from './oidc-library.ts'
-import { callLibrary, expired, fetchBy, type ProviderFailure } from './oidc-requests.ts'
+import { callLibrary, expired, createFetch, type ProviderFailure } from './oidc-requests.ts'
 
 export type ProviderClaims = Readonly<Record<string, unknown>>
 
@@ -37,7 +37,7 @@ export class OidcProvider {
   }
 
   /** Returns the URL at the provider that the browser opens. */
-  async authorizationUrl(request: {
+  async createAuthorizationUrl(request: {
     readonly state: string
     readonly nonce: string
     readonly verifier: string
@@ -57,7 +57,7 @@ export class OidcProvider {
   }
 
   /** Exchanges a code for the claims of its user. `issuer`: the parameter `iss` of the address to which the provider redirected the browser. */
-  async claimsFor(shown: {
+  async exchangeCode(shown: {
     readonly code: string
     readonly issuer: string | undefined
     readonly nonce: string
@@ -106,8 +106,8 @@ export class OidcProvider {
         { [clockTolerance]: leewaySeconds },
         authenticateClient(clientSecret, redirectUri),
         {
-          [customFetch]: fetchBy(this.#dependencies.http),
-          // The library would also refuse http on loopback. `fetchBy` refuses all other http. By default, the library does not verify signatures.
+          [customFetch]: createFetch(this.#dependencies.http),
+          // The library would also refuse http on loopback. `createFetch` refuses all other http. By default, the library does not verify signatures.
           execute: [allowInsecureRequests, enableNonRepudiationChecks],
         },
       ),
@@ -125,18 +125,18 @@ export class OidcProvider {
   /** Checks what the library does not check [OIDC-Core-3.1.3.7]. */
   #findClaimProblem({ exp, iat, azp, sub }: ProviderClaims): string | undefined {
     const nowSeconds = this.#dependencies.nowMs() / 1_000
-    if (!isDate(exp)) return wrongClaim('exp')
+    if (!isDate(exp)) return describeWrongClaim('exp')
     // The library applies the tolerance to `exp` too.
     if (exp <= nowSeconds) return expired
-    if (!isDate(iat) || iat > nowSeconds + leewaySeconds) return wrongClaim('iat')
-    if (azp !== undefined && azp !== this.config.clientId) return wrongClaim('azp')
-    return sub === '' ? wrongClaim('sub') : undefined
+    if (!isDate(iat) || iat > nowSeconds + leewaySeconds) return describeWrongClaim('iat')
+    if (azp !== undefined && azp !== this.config.clientId) return describeWrongClaim('azp')
+    return sub === '' ? describeWrongClaim('sub') : undefined
   }
 
   /** Adds the claims of the userinfo endpoint, because some providers have names and roles only there [OIDC-Core-5.3]. */
   async #complete(provider: Configuration, claims: ProviderClaims, accessToken: string): Promise<ClaimsOrFailure> {
     const { usernameClaim, roleClaim } = this.config
-    const isComplete = [usernameClaim, roleClaim].every((name) => claimAt(claims, name) !== undefined)
+    const isComplete = [usernameClaim, roleClaim].every((name) => findClaim(claims, name) !== undefined)
     const { userinfo_endpoint: endpoint } = provider.serverMetadata()
     if (isComplete || !isEndpoint(endpoint)) return { claims }
     const library = await loadOidcLibrary()
@@ -151,7 +151,8 @@ function authenticateClient(clientSecret: string | undefined, redirectUri: strin
     // The library takes it from the redirect, without a query and normalized. It must be the text of the first request [OIDC-Core-3.1.3.2].
     form.set('redirect_uri', redirectUri)
     const takesBasic = !Array.isArray(methods) || methods.includes('client_secret_basic')
-    if (clientSecret !== undefined && takesBasic) return headers.set('authorization', basic(clientId, clientSecret))
+    if (clientSecret !== undefined && takesBasic)
+      return headers.set('authorization', formatBasicAuthorization(clientId, clientSecret))
     form.set('client_id', clientId)
     if (clientSecret !== undefined) form.set('client_secret', clientSecret)
   }
@@ -161,7 +162,7 @@ function authenticateClient(clientSecret: string | undefined, redirectUri: strin
  * [RFC6749-2.3.1] The library also escapes `-`, `_` and `.`, which are frequent in IDs and secrets. Providers that do not decode them would refuse
  * the client.
  */
-function basic(clientId: string, secret: string): string {
+function formatBasicAuthorization(clientId: string, secret: string): string {
   const encoded = [clientId, secret].map((text) => new URLSearchParams([['', text]]).toString().slice(1))
   return `Basic ${Buffer.from(encoded.join(':')).toString('base64')}`
 }
@@ -180,7 +181,7 @@ function isEndpoint(value: unknown): boolean {
   return typeof value === 'string' && isSafeAddress(value)
 }
 
-function wrongClaim(claim: string): string {
+function describeWrongClaim(claim: string): string {
   return `sent an ID token with a wrong claim ${claim}`
 }
 
@@ -190,7 +191,7 @@ function isDate(seconds: unknown): seconds is number {
 }
 
 /** Returns a claim by its name, or by a path of names separated by dots. */
-export function claimAt(claims: ProviderClaims, name: string): unknown {
+export function findClaim(claims: ProviderClaims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let value: unknown = claims
   for (const part of name.split('.')) {

@@ -14,7 +14,7 @@ export interface ProviderFailure {
 class ProviderError extends Error {}
 
 /** Only responses with the status 200 reach the library. Texts of the provider are not part of a failure, except error codes of OAuth. */
-export function fetchBy(http: Pick<HttpClient, 'send'>): CustomFetch {
+export function createFetch(http: Pick<HttpClient, 'send'>): CustomFetch {
   return async (url, { method, headers, body }) => {
     if (!isSafeAddress(url)) throw new ProviderError('has an endpoint that is neither https nor http on loopback')
     const response = await http.send(

@@ -40,22 +40,22 @@ export class AllowedPaths {
 
   /** Allows a path, because the local configuration names it. `path` is absolute. */
   allowLocal({ use, path, isWritten }: UsedPath): void {
-    this.#local.add(keyOf(use, path))
-    if (!isWritten) this.#readLocally.add(realOf(path) ?? path)
+    this.#local.add(formatKey(use, path))
+    if (!isWritten) this.#readLocally.add(resolveRealPath(path) ?? path)
   }
 
   /** Records all paths of a local configuration, and its allowed directories. */
   setLocal(config: GodwitConfig, configurationFolder: string): void {
     this.#directories = config.node.allowedDirectories
     const places = { configurationFolder, dataDirectory: this.#dataDirectory }
-    for (const used of pathsOf(config, places)) this.allowLocal(used)
+    for (const used of listPaths(config, places)) this.allowLocal(used)
   }
 
   /** Returns every path of `config` that the API may not name. */
-  errorsOf(config: GodwitConfig, configurationFolder: string): readonly ConfigError[] {
+  findErrors(config: GodwitConfig, configurationFolder: string): readonly ConfigError[] {
     const places = { configurationFolder, dataDirectory: this.#dataDirectory }
-    return pathsOf(config, places).flatMap((used) => {
-      const problem = this.problemOf(used)
+    return listPaths(config, places).flatMap((used) => {
+      const problem = this.findProblem(used)
       return problem === undefined ? [] : [configErrorAt(used.at, used.key, problem)]
     })
   }
@@ -70,12 +70,12 @@ export class AllowedPaths {
     includes: readonly string[],
   ): readonly ConfigError[] {
     if (includes.length === 0) return []
-    const files = includes.map((path) => realOf(path) ?? path)
-    return pathsOf(config, { configurationFolder, dataDirectory: this.#dataDirectory }).flatMap((used) => {
+    const files = includes.map((path) => resolveRealPath(path) ?? path)
+    return listPaths(config, { configurationFolder, dataDirectory: this.#dataDirectory }).flatMap((used) => {
       if (!used.isWritten) return []
       // The files of a log are in a directory.
       const named = used.use === 'dir' ? join(used.path, config.log.file) : used.path
-      const written = realOf(named) ?? named
+      const written = resolveRealPath(named) ?? named
       const included = files.find((file) => isWrittenAs(written, file))
       if (included === undefined) return []
       return [configErrorAt(used.at, used.key, `the configuration includes ${included}; write to another file`)]
@@ -83,19 +83,19 @@ export class AllowedPaths {
   }
 
   /** Returns why the API may not name a path, with the remedy, or undefined. `path` is absolute. */
-  problemOf(used: UsedPath): string | undefined {
+  findProblem(used: UsedPath): string | undefined {
     const { use, path } = used
-    if (this.#local.has(keyOf(use, path))) return undefined
+    if (this.#local.has(formatKey(use, path))) return undefined
     const outside = `${path} is neither in the data directory nor in a directory of node.allowed_directories; ${remedy}`
     if (path.includes('\0')) return outside
-    const real = realOf(path)
+    const real = resolveRealPath(path)
     if (real === undefined) return outside
     if (used.isWritten && this.#readLocally.has(real)) return `${path} is read by the configuration; name another file`
-    const inData = pathBelow(realOf(this.#dataDirectory) ?? this.#dataDirectory, real)
-    if (inData !== undefined) return problemInside(used, inData.split(sep)[0] ?? '')
+    const inData = findPathBelow(resolveRealPath(this.#dataDirectory) ?? this.#dataDirectory, real)
+    if (inData !== undefined) return findReservedProblem(used, inData.split(sep)[0] ?? '')
     const isAllowed = this.#directories.some((directory) => {
-      const realDirectory = realOf(directory)
-      return realDirectory !== undefined && (real === realDirectory || pathBelow(realDirectory, real) !== undefined)
+      const realDirectory = resolveRealPath(directory)
+      return realDirectory !== undefined && (real === realDirectory || findPathBelow(realDirectory, real) !== undefined)
     })
     return isAllowed ? undefined : outside
   }
@@ -110,7 +110,7 @@ interface PlacedPath extends UsedPath {
 }
 
 /** Returns every path in the settings of `config`, by the type of its setting. Absolute. */
-function pathsOf(config: GodwitConfig, { dataDirectory, configurationFolder }: PathPlaces): readonly PlacedPath[] {
+function listPaths(config: GodwitConfig, { dataDirectory, configurationFolder }: PathPlaces): readonly PlacedPath[] {
   const found: PlacedPath[] = []
   const bases = {
     'configuration-folder': configurationFolder,
@@ -130,7 +130,7 @@ function pathsOf(config: GodwitConfig, { dataDirectory, configurationFolder }: P
 
 const nowhere: Position = { file: 'configuration', line: 0, column: 0 }
 
-function problemInside(used: UsedPath, entry: string): string | undefined {
+function findReservedProblem(used: UsedPath, entry: string): string | undefined {
   if (isReservedEntry(entry, used)) {
     return `${used.path} is reserved for the broker; name another path in the data directory`
   }
@@ -149,7 +149,7 @@ function isWrittenAs(written: string, file: string): boolean {
 }
 
 /** Returns the path of `path` relative to `directory`; undefined if it is not below it. */
-function pathBelow(directory: string, path: string): string | undefined {
+function findPathBelow(directory: string, path: string): string | undefined {
   const way = relative(directory, path)
   return way === '' || way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way) ? undefined : way
 }
@@ -158,7 +158,7 @@ function pathBelow(directory: string, path: string): string | undefined {
  * Returns the path of its deepest existing part with all links followed. undefined if unknown: a broken link, an
  * unreadable directory.
  */
-function realOf(path: string): string | undefined {
+function resolveRealPath(path: string): string | undefined {
   const missing: string[] = []
   for (let existing = path; ; existing = dirname(existing)) {
     try {
@@ -180,6 +180,6 @@ function isEntry(path: string): boolean {
   }
 }
 
-function keyOf(use: string, path: string): string {
+function formatKey(use: string, path: string): string {
   return JSON.stringify([use, path])
 }

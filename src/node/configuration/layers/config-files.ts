@@ -23,16 +23,16 @@ export function readConfigFile(path: string): FileText {
 }
 
 /** Returns the absolute path of an `include`. `from` is the file that contains it. */
-export function includeTarget(file: string, path: string, from: string): string {
+export function resolveInclude(file: string, path: string, from: string): string {
   if (isAbsolute(path)) return resolve(path)
   return resolve(from === '' ? dirname(resolve(file)) : dirname(resolve(from)), path)
 }
 
 /** Returns a reader of includes for the configuration in `file`. `from` is the file that contains the `include`. */
-export function includeReader(file: string): (path: string, from: string) => FileText {
+export function createIncludeReader(file: string): (path: string, from: string) => FileText {
   const folder = dirname(resolve(file))
   return (path, from) => {
-    const target = includeTarget(file, path, from)
+    const target = resolveInclude(file, path, from)
     const outside = { error: `only files below ${folder} can be included` }
     try {
       const realFolder = realpathSync(folder)
@@ -55,7 +55,7 @@ export function includeReader(file: string): (path: string, from: string) => Fil
  * Returns a reader of files in settings: relative to the folder of the configuration, or without one to the working
  * directory.
  */
-export function namedFileReader(file: string | undefined): (path: string) => FileText {
+export function createNamedFileReader(file: string | undefined): (path: string) => FileText {
   const folder = file === undefined ? '.' : dirname(resolve(file))
   return (path) => readConfigFile(resolve(folder, path))
 }

@@ -23,7 +23,7 @@ import {
   valueAt,
 } from '../../../config/index.ts'
 import type { AllowedPaths } from './allowed-paths.ts'
-import { includeReader, includeTarget, namedFileReader } from './config-files.ts'
+import { createIncludeReader, resolveInclude, createNamedFileReader } from './config-files.ts'
 
 /** Files and other sources of the configuration. They are fixed at the start. */
 export interface ConfigDependencies {
@@ -86,12 +86,12 @@ export function readDocument(
   },
 ): { readonly document: ConfigDocument } | { readonly errors: readonly ConfigError[] } {
   const usedVariables = new Set<string>()
-  const seen = origin === 'api' ? watchedEnvironment(usedVariables) : environment
-  const include = checkedIncludes(file, origin, paths)
+  const seen = origin === 'api' ? createWatchedEnvironment(usedVariables) : environment
+  const include = createCheckedIncludes(file, origin, paths)
   const includes: string[] = []
   const readInclude: IncludeReader = (path, from) => {
     const source = from === name ? file : from
-    includes.push(includeTarget(file, path, source))
+    includes.push(resolveInclude(file, path, source))
     return include(path, source)
   }
   const parsed = parseHocon(text, { file: name, readInclude, environment: seen })
@@ -106,18 +106,19 @@ export function readDocument(
  * Includes of the local configuration are recorded, those of a request are checked. Both must be below the folder of
  * `file`.
  */
-function checkedIncludes(file: string, origin: TextOrigin, paths: AllowedPaths): IncludeReader {
-  const read = includeReader(file)
+function createCheckedIncludes(file: string, origin: TextOrigin, paths: AllowedPaths): IncludeReader {
+  const read = createIncludeReader(file)
   return (path, from) => {
-    const target = includeTarget(file, path, from)
+    const target = resolveInclude(file, path, from)
     if (origin === 'file') paths.allowLocal({ use: 'include', path: target, isWritten: false })
-    const problem = origin === 'file' ? undefined : paths.problemOf({ use: 'include', path: target, isWritten: false })
+    const problem =
+      origin === 'file' ? undefined : paths.findProblem({ use: 'include', path: target, isWritten: false })
     return problem === undefined ? read(path, from) : { error: problem }
   }
 }
 
 /** Returns an empty environment that adds the name of each variable that is read to `usedVariables`. */
-function watchedEnvironment(usedVariables: Set<string>): Environment {
+function createWatchedEnvironment(usedVariables: Set<string>): Environment {
   return new Proxy<Environment>(
     {},
     {
@@ -148,7 +149,7 @@ export function loadLayers(
 ): LoadedConfig {
   const file = layers.document?.file ?? dependencies.file
   const folder = dirname(resolve(file))
-  const read = namedFileReader(file)
+  const read = createNamedFileReader(file)
   const { origin, paths, passesOverFiles = false } = options
   const loaded = loadConfig({
     file,
@@ -161,21 +162,21 @@ export function loadLayers(
       if (passesOverFiles) return { text: key === 'auth.acl.file' ? '% not read' : '' }
       if (origin === 'file') return read(path)
       const used = { use: key.split('.').at(-1) ?? '', path: resolve(folder, path), isWritten: false }
-      const problem = paths.problemOf(used)
+      const problem = paths.findProblem(used)
       return problem === undefined ? read(path) : { error: problem }
     },
   })
   if ('errors' in loaded) return loaded
   if (origin === 'file') paths.setLocal(loaded.config, folder)
   const errors = [
-    ...(origin === 'file' || passesOverFiles ? [] : paths.errorsOf(loaded.config, folder)),
+    ...(origin === 'file' || passesOverFiles ? [] : paths.findErrors(loaded.config, folder)),
     ...paths.errorsOfIncludes(loaded.config, folder, layers.document?.includes ?? []),
   ]
   return errors.length === 0 ? loaded : { errors }
 }
 
 /** Returns what the file, the changes of the API and `--set` have at a path, together. Nothing is checked. */
-export function writtenAt(
+export function findWritten(
   { document, changes }: Pick<ConfigLayers, 'document' | 'changes'>,
   overrides: readonly string[],
   path: readonly string[],
@@ -201,7 +202,7 @@ export function writeSettings(settings: ConfigObject): string {
 }
 
 /** Parses settings that were written as plain values. */
-export function settingsOf(plain: PlainValue): ConfigObject {
+export function parsePlainSettings(plain: PlainValue): ConfigObject {
   const parsed = parseHocon(JSON.stringify(plain), { file: 'history' })
   return 'value' in parsed ? parsed.value : nothingChanged
 }

@@ -2,19 +2,19 @@
 
 import { mergeObjects, type Warning } from '../../../config/index.ts'
 import { type ConfigDocument, type ConfigLayers, nothingChanged } from './config-layers.ts'
-import { withoutLocal } from './local-settings.ts'
-import { withoutGone } from './removed-sections.ts'
+import { omitLocal } from './local-settings.ts'
+import { omitRemoved } from './removed-sections.ts'
 
 /** Changes of the API stay, except those to items that the document does not have any more. */
-export function layersOver(
+export function mergeLayers(
   document: ConfigDocument | undefined,
   { changes, untilRestart }: Pick<ConfigLayers, 'changes' | 'untilRestart'>,
   overrides: readonly string[],
 ): { readonly layers: ConfigLayers; readonly warnings: readonly Warning[] } {
   const values = document?.values ?? nothingChanged
-  const lasting = withoutGone(withoutLocal(changes, document?.values), { written: values, overrides })
+  const lasting = omitRemoved(omitLocal(changes, document?.values), { written: values, overrides })
   const written = mergeObjects(values, lasting.changes)
-  const passing = withoutGone(untilRestart, { written, overrides })
+  const passing = omitRemoved(untilRestart, { written, overrides })
   return {
     layers: { document, changes: lasting.changes, untilRestart: passing.changes },
     warnings: [...lasting.warnings, ...passing.warnings],

@@ -16,7 +16,7 @@ import { type ConfigDocument, nothingChanged } from './config-layers.ts'
 const noPosition = { file: 'configuration', line: 0, column: 0 }
 
 /** Returns an error for each local setting of `config` that differs from `before`. */
-export function localErrors(config: GodwitConfig, before: GodwitConfig): readonly ConfigError[] {
+export function findLocalErrors(config: GodwitConfig, before: GodwitConfig): readonly ConfigError[] {
   return localSettings.flatMap((path) => {
     const key = path.join('.')
     if (config.settingTexts.get(key)?.text === before.settingTexts.get(key)?.text) return []
@@ -33,7 +33,7 @@ export function localErrors(config: GodwitConfig, before: GodwitConfig): readonl
 }
 
 /** Returns the local settings of `written` that are missing in the text of a request: they stay unchanged. */
-export function keptLocal(document: ConfigDocument, written: ConfigObject): ConfigObject {
+export function selectKeptLocal(document: ConfigDocument, written: ConfigObject): ConfigObject {
   const kept = localSettings.flatMap((path) => {
     const value = valueAt(document.values, path) === undefined ? valueAt(written, path) : undefined
     return value === undefined ? [] : [{ path, value }]
@@ -42,7 +42,7 @@ export function keptLocal(document: ConfigDocument, written: ConfigObject): Conf
 }
 
 /** Returns `changes` without those local settings that the configuration file contains, because the file decides about them. */
-export function withoutLocal(changes: ConfigObject, file: ConfigObject | undefined): ConfigObject {
+export function omitLocal(changes: ConfigObject, file: ConfigObject | undefined): ConfigObject {
   const inFile = localSettings.filter((path) => file !== undefined && valueAt(file, path) !== undefined)
   return inFile.length === 0 ? changes : withoutValues(changes, inFile)
 }

@@ -4,13 +4,13 @@
 import { configErrorAt, type GodwitConfig, type Warning } from '../../../config/index.ts'
 import { AllowedPaths } from './allowed-paths.ts'
 import { type ConfigDependencies, type ConfigLayers, loadLayers, nothingChanged } from './config-layers.ts'
-import { settingsIn } from './setting-paths.ts'
+import { listSettings } from './setting-paths.ts'
 
 const hint =
   'use the value of the file with "godwit ctl config unset KEY", or make both equal with "godwit ctl config set"'
 
 /** `config`: the result of all layers. `--set` is part of both compared results, because it is not a change over the API. */
-export function overruledSettings(
+export function findOverruledSettings(
   dependencies: ConfigDependencies,
   { document, changes, untilRestart }: ConfigLayers,
   config: GodwitConfig,
@@ -20,7 +20,7 @@ export function overruledSettings(
   const alone = loadLayers(dependencies, fileAlone, { origin: 'file', paths: new AllowedPaths('/') })
   // A file that is valid only with the changes cannot be compared.
   if ('errors' in alone) return []
-  return settingsIn(document.values, config).flatMap(({ path, value }) => {
+  return listSettings(document.values, config).flatMap(({ path, value }) => {
     const key = path.join('.')
     const [written, used] = [alone.config.settingTexts.get(key), config.settingTexts.get(key)]
     if (written === undefined || used === undefined || written.text === used.text) return []

@@ -26,7 +26,7 @@ export interface KeptChanges {
 }
 
 /** `written`: values of the file. `overrides`: of `--set`. */
-export function withoutGone(
+export function omitRemoved(
   changes: ConfigObject,
   { written, overrides }: { readonly written: ConfigObject; readonly overrides: readonly string[] },
 ): KeptChanges {
@@ -39,7 +39,7 @@ export function withoutGone(
   let kept = changes
   const warnings: Warning[] = []
   for (const { path, needs } of namedThings) {
-    for (const [name, part] of entriesAt(changes, path)) {
+    for (const [name, part] of listEntries(changes, path)) {
       const whole = [...path, name]
       if (
         part.kind !== 'object' ||
@@ -55,7 +55,7 @@ export function withoutGone(
   return { changes: kept, warnings }
 }
 
-function entriesAt(object: ConfigObject, path: readonly string[]): Iterable<readonly [string, ConfigValue]> {
+function listEntries(object: ConfigObject, path: readonly string[]): Iterable<readonly [string, ConfigValue]> {
   const found = valueAt(object, path)
   return found?.kind === 'object' ? found.entries : []
 }

@@ -18,14 +18,14 @@ export interface WrittenSetting {
   readonly value: ConfigValue
 }
 
-const nameOf = (path: readonly string[]): string => JSON.stringify(path)
+const formatPath = (path: readonly string[]): string => JSON.stringify(path)
 
 /** Returns every setting in `written`: values of settings of `config`, null, and empty groups. */
-export function settingsIn(written: ConfigObject, config: GodwitConfig): readonly WrittenSetting[] {
-  const known = new Set([...config.settingTexts.values()].map(({ path }) => nameOf(path)))
+export function listSettings(written: ConfigObject, config: GodwitConfig): readonly WrittenSetting[] {
+  const known = new Set([...config.settingTexts.values()].map(({ path }) => formatPath(path)))
   const found: WrittenSetting[] = []
   const walk = (value: ConfigValue, path: readonly string[]): void => {
-    if (value.kind !== 'object' || value.entries.size === 0 || known.has(nameOf(path))) found.push({ path, value })
+    if (value.kind !== 'object' || value.entries.size === 0 || known.has(formatPath(path))) found.push({ path, value })
     else for (const [key, part] of value.entries) walk(part, [...path, key])
   }
   for (const [key, part] of written.entries) walk(part, [key])
@@ -33,7 +33,7 @@ export function settingsIn(written: ConfigObject, config: GodwitConfig): readonl
 }
 
 /** Returns the paths of `--set`. */
-export function pinnedPaths(overrides: readonly string[]): readonly (readonly string[])[] {
+export function listPinnedPaths(overrides: readonly string[]): readonly (readonly string[])[] {
   return overrides.flatMap((override) => {
     const parsed = parseOverride(override)
     return 'error' in parsed ? [] : [parsed.path]
@@ -46,8 +46,8 @@ export function isPinned(path: readonly string[], pinned: readonly (readonly str
 }
 
 /** Returns the paths in `written` of masked secrets. */
-export function maskedPaths(written: ConfigObject, config: GodwitConfig): readonly (readonly string[])[] {
-  return settingsIn(written, config).flatMap(({ path, value }) => {
+export function listMaskedPaths(written: ConfigObject, config: GodwitConfig): readonly (readonly string[])[] {
+  return listSettings(written, config).flatMap(({ path, value }) => {
     const setting = config.settingTexts.get(path.join('.'))
     if (setting === undefined) return []
     const sent = toPlain(value)
@@ -65,7 +65,7 @@ function isShownText(sent: string, text: string): boolean {
 }
 
 /** Returns the stored values at `paths`, if there are any. */
-export function storedAt(stored: ConfigObject, paths: readonly (readonly string[])[]): ConfigObject {
+export function selectStored(stored: ConfigObject, paths: readonly (readonly string[])[]): ConfigObject {
   const none: ConfigValue = { kind: 'null', at: stored.at }
   const empty: ConfigObject = { ...stored, entries: new Map() }
   const kept = paths.map((path) => ({ path, value: valueAt(stored, path) ?? none }))
@@ -73,7 +73,7 @@ export function storedAt(stored: ConfigObject, paths: readonly (readonly string[
 }
 
 /** Returns settings with a mask, which is well known, in the place of a secret. */
-export function maskedKeys(config: GodwitConfig): readonly string[] {
+export function listMaskedKeys(config: GodwitConfig): readonly string[] {
   const masked: string[] = []
   for (const [key, { isSecret, text }] of config.settingTexts)
     if ((isSecret && text === maskText) || hasMaskedUrl(text)) masked.push(key)

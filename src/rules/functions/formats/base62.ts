@@ -21,7 +21,7 @@ export function encodeBase62(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes.buffer, bytes.byteOffset + zeros, bytes.length - zeros).toString('hex')
   const digits = ((bytes.length - zeros) * 8) / bitsPerDigit + 1
   const level = Math.max(leafLevel, Math.ceil(Math.log2(digits)))
-  return '0'.repeat(zeros) + digitsOf(BigInt(`0x${hex}`), level).replace(/^0+/, '')
+  return '0'.repeat(zeros) + formatDigits(BigInt(`0x${hex}`), level).replace(/^0+/, '')
 }
 
 export function decodeBase62(text: string): Uint8Array {
@@ -29,21 +29,21 @@ export function decodeBase62(text: string): Uint8Array {
   if (text.length > maxDigits) throw new RuleError(`base62_decode: the text has more than ${maxDigits} digits`)
   const zeros = text.length - text.replace(/^0+/, '').length
   if (zeros === text.length) return Buffer.alloc(zeros)
-  const hex = numberOf(text.slice(zeros)).toString(16)
+  const hex = parseDigits(text.slice(zeros)).toString(16)
   return Buffer.concat([Buffer.alloc(zeros), Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex')])
 }
 
 /** Returns 62 ** (2 ** level), the smallest number with more than 2 ** level digits. */
-function power(level: number): bigint {
+function computePower(level: number): bigint {
   return 62n ** BigInt(2 ** level)
 }
 
 /** Returns `value` with 2 ** level digits: divides it into an upper and a lower half until these are small. */
-function digitsOf(value: bigint, level: number): string {
+function formatDigits(value: bigint, level: number): string {
   if (level > leafLevel) {
-    const divisor = power(level - 1)
+    const divisor = computePower(level - 1)
     const upper = value / divisor
-    return digitsOf(upper, level - 1) + digitsOf(value - upper * divisor, level - 1)
+    return formatDigits(upper, level - 1) + formatDigits(value - upper * divisor, level - 1)
   }
   let rest = Number(value)
   let digits = ''
@@ -54,13 +54,13 @@ function digitsOf(value: bigint, level: number): string {
   return digits
 }
 
-function numberOf(digits: string): bigint {
+function parseDigits(digits: string): bigint {
   if (digits.length <= leafDigits) {
     let value = 0
     for (const digit of digits) value = value * 62 + alphabet.indexOf(digit)
     return BigInt(value)
   }
   const lower = Math.ceil(digits.length / 2)
-  const upper = numberOf(digits.slice(0, digits.length - lower))
-  return upper * 62n ** BigInt(lower) + numberOf(digits.slice(-lower))
+  const upper = parseDigits(digits.slice(0, digits.length - lower))
+  return upper * 62n ** BigInt(lower) + parseDigits(digits.slice(-lower))
 }

@@ -54,7 +54,7 @@ export function encodeTerm(value: RuleValue, budget: Budget): Uint8Array {
 
 function encode(value: RuleValue, pieces: Uint8Array[], budget: Budget, depth: number): void {
   checkDepth(depth)
-  budget.create(isText(value) ? value.length + termCost : termCost)
+  budget.countCreated(isText(value) ? value.length + termCost : termCost)
   if (isText(value)) pieces.push(withLength(tags.binary, bytesOf(value).length), bytesOf(value))
   else if (isInteger(value)) pieces.push(encodeInteger(value))
   else if (isNumber(value)) pieces.push(encodeFloat(toFloat(value)))
@@ -118,7 +118,7 @@ function encodeMap(map: RuleMap, pieces: Uint8Array[], budget: Budget, depth: nu
 /** Returns the value of a term. Throws RuleError for damaged data and for kinds that the rule language does not have. */
 export function decodeTerm(bytes: Uint8Array, budget: Budget): RuleValue {
   const reader = new TermReader(bytes, budget)
-  return reader.document()
+  return reader.readDocument()
 }
 
 class TermReader {
@@ -131,9 +131,9 @@ class TermReader {
     this.#budget = budget
   }
 
-  document(): RuleValue {
+  readDocument(): RuleValue {
     if (this.#take(1)[0] !== tags.version) throw new RuleError('term_decode: the data is not an Erlang term')
-    const value = this.#term(0)
+    const value = this.#readTerm(0)
     if (this.#at < this.#bytes.length) throw new RuleError('term_decode: there is data after the term')
     return value
   }
@@ -144,9 +144,9 @@ class TermReader {
     return this.#bytes.subarray(this.#at - length, this.#at)
   }
 
-  #term(depth: number): RuleValue {
+  #readTerm(depth: number): RuleValue {
     checkDepth(depth)
-    this.#budget.create(16)
+    this.#budget.countCreated(16)
     const tag = this.#take(1)[0]
     switch (tag) {
       case tags.smallInteger:
@@ -156,35 +156,35 @@ class TermReader {
       case tags.newFloat:
         return makeFloat(this.#take(8).readDoubleBE())
       case tags.binary:
-        return textFromBytes(Buffer.from(this.#take(this.#length(4))))
+        return textFromBytes(Buffer.from(this.#take(this.#readLength(4))))
       case tags.nil:
         return []
       case tags.string:
-        return [...this.#take(this.#length(2))]
+        return [...this.#take(this.#readLength(2))]
       case tags.list:
-        return this.#list(this.#length(4), depth)
+        return this.#list(this.#readLength(4), depth)
       case tags.map:
-        return this.#map(this.#length(4), depth)
+        return this.#map(this.#readLength(4), depth)
       case tags.smallBig:
-        return this.#big(this.#length(1))
+        return this.#readBigInteger(this.#readLength(1))
       case tags.largeBig:
-        return this.#big(this.#length(4))
+        return this.#readBigInteger(this.#readLength(4))
       default:
-        return this.#atom(tag)
+        return this.#readAtom(tag)
     }
   }
 
-  #length(bytes: 1 | 2 | 4): number {
+  #readLength(bytes: 1 | 2 | 4): number {
     const length = this.#take(bytes).readUIntBE(0, bytes)
     // Also bounds the work for a list with a wrong length.
     if (length > this.#bytes.length) throw new RuleError('term_decode: the data ends too early')
-    this.#budget.create(8 * length)
+    this.#budget.countCreated(8 * length)
     return length
   }
 
   #list(length: number, depth: number): RuleValue {
     const items: RuleValue[] = []
-    for (let count = 0; count < length; count++) items.push(this.#term(depth + 1))
+    for (let count = 0; count < length; count++) items.push(this.#readTerm(depth + 1))
     if (this.#take(1)[0] !== tags.nil) throw new RuleError('term_decode: improper lists are not supported')
     return items
   }
@@ -192,14 +192,14 @@ class TermReader {
   #map(size: number, depth: number): RuleValue {
     const map: MapBuilder = {}
     for (let count = 0; count < size; count++) {
-      const key = this.#term(depth + 1)
+      const key = this.#readTerm(depth + 1)
       if (typeof key !== 'string') throw new RuleError('term_decode: a key of a map is not a text')
-      setKey(map, key, this.#term(depth + 1))
+      setKey(map, key, this.#readTerm(depth + 1))
     }
     return map
   }
 
-  #big(length: number): RuleValue {
+  #readBigInteger(length: number): RuleValue {
     const isNegative = this.#take(1)[0] !== 0
     const digits = Buffer.from(this.#take(length)).reverse().toString('hex')
     if (8 * length > maxIntegerBits + 8) throw limitError('integer too large', 'maxIntegerBits', maxIntegerBits)
@@ -208,12 +208,12 @@ class TermReader {
   }
 
   /** Atoms other than the words of the rule language become texts. */
-  #atom(tag: number): RuleValue {
+  #readAtom(tag: number): RuleValue {
     const isShort = tag === tags.smallAtom || tag === tags.smallUtf8Atom
     if (!isShort && tag !== tags.atom && tag !== tags.utf8Atom) {
       throw new RuleError(`term_decode: terms with tag ${tag} are not supported`)
     }
-    const text = textFromBytes(Buffer.from(this.#take(this.#length(isShort ? 1 : 2))))
+    const text = textFromBytes(Buffer.from(this.#take(this.#readLength(isShort ? 1 : 2))))
     if (text === 'true') return true
     if (text === 'false') return false
     if (text === 'null') return null

@@ -18,8 +18,8 @@ export function unescape(text: string): string {
     result += text.slice(at, next)
     at = next + 2
     if (letter === 'x') {
-      const digits = hexAt(text, at)
-      result += characterOf(digits)
+      const digits = readHexDigits(text, at)
+      result += toCharacter(digits)
       at += digits.length
     } else if (Object.hasOwn(escapes, letter)) result += escapes[letter]
     else throw new RuleError(`unescape: \\${letter} is not an escape`)
@@ -27,14 +27,14 @@ export function unescape(text: string): string {
   return result + text.slice(at)
 }
 
-function hexAt(text: string, at: number): string {
+function readHexDigits(text: string, at: number): string {
   hexDigits.lastIndex = at
   const digits = hexDigits.exec(text)?.[0]
   if (digits === undefined) throw new RuleError('unescape: \\x needs hexadecimal digits')
   return digits
 }
 
-function characterOf(digits: string): string {
+function toCharacter(digits: string): string {
   const code = digits.length > 16 ? Infinity : Number.parseInt(digits, 16)
   const isSurrogate = code >= 0xd8_00 && code <= 0xdf_ff
   if (code > largestCodePoint || isSurrogate)
