@@ -2,7 +2,7 @@ import 'uplot/dist/uPlot.min.css'
 import './styles.css'
 import { type JSX, render } from 'preact'
 import { formatTime } from './state/format.ts'
-import { session } from './state/session.ts'
+import { session } from './state/login-session.ts'
 import { Shell } from './shell/shell.tsx'
 import { Login } from './shell/login.tsx'
 

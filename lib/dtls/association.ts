@@ -9,7 +9,7 @@ import { createDatagrams, type FlightItem } from './flight.ts'
 import { type HandshakeMessage, HandshakeReassembly, parseFragments } from './handshake-fragments.ts'
 import { type ClientHello, messageTypes } from './handshake-messages.ts'
 import { type OpenedRecord, RecordLayer } from './record-layer.ts'
-import { contentTypes, type DtlsRecord } from './records.ts'
+import { contentTypes, type DtlsRecord } from './dtls-records.ts'
 import { ServerHandshake } from './server-handshake.ts'
 import type { SessionCache } from './session-cache.ts'
 

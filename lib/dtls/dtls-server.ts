@@ -11,7 +11,7 @@ import { Cookies } from './cookies.ts'
 import type { DtlsCredentials } from './dtls-credentials.ts'
 import { type HandshakeMessage, parseFragments, writeWholeMessage } from './handshake-fragments.ts'
 import { type ClientHello, messageTypes, parseClientHello, writeHelloVerifyRequest } from './handshake-messages.ts'
-import { contentTypes, type DtlsRecord, parseRecords, writeRecord } from './records.ts'
+import { contentTypes, type DtlsRecord, parseRecords, writeRecord } from './dtls-records.ts'
 import { SessionCache } from './session-cache.ts'
 
 const connectionIdBytes = 8

@@ -3,7 +3,7 @@
 
 import { handshakeHeaderBytes, type HandshakeMessage, writeFragment } from './handshake-fragments.ts'
 import type { Epoch, RecordLayer } from './record-layer.ts'
-import { contentTypes } from './records.ts'
+import { contentTypes } from './dtls-records.ts'
 
 export type FlightItem =
   | { readonly kind: 'message'; readonly epoch: Epoch; readonly message: HandshakeMessage }

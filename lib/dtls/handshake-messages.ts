@@ -2,7 +2,7 @@
 
 import { FieldReader, encodeUint16, encodeVector } from './field-reader.ts'
 import { HandshakeFailure } from './alerts.ts'
-import { dtls10, dtls12 } from './records.ts'
+import { dtls10, dtls12 } from './dtls-records.ts'
 
 export const messageTypes = {
   clientHello: 1,

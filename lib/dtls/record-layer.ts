@@ -1,7 +1,7 @@
 // Both directions of one association: epoch 0 unencrypted, epoch 1 protected. There is no third epoch, because
 // renegotiation is not supported.
 
-import { type DtlsRecord, dtls12, type RecordProtection, recordHeaderBytes, writeRecord } from './records.ts'
+import { type DtlsRecord, dtls12, type RecordProtection, recordHeaderBytes, writeRecord } from './dtls-records.ts'
 import { ReplayWindow } from './replay-window.ts'
 
 export type Epoch = 0 | 1

@@ -36,7 +36,7 @@ import {
   deriveVerifyData,
 } from './key-schedule.ts'
 import type { Epoch } from './record-layer.ts'
-import { RecordProtection } from './records.ts'
+import { RecordProtection } from './dtls-records.ts'
 import type { ResumableSession, SessionCache } from './session-cache.ts'
 import { chooseSignature, isSignedBy, signatureAlgorithmIds, signWith } from './signatures.ts'
 

@@ -9,7 +9,7 @@ export {
   listIncludedFolders as includedFolders,
   selectIncludedNames as includedNames,
 } from './mosquitto/configuration-lines.ts'
-export { convertConfiguration } from './mosquitto/configuration.ts'
+export { convertConfiguration } from './mosquitto/convert-configuration.ts'
 export { convertDatabase } from './mosquitto/database.ts'
 export { convertPasswordFile } from './mosquitto/password-file.ts'
 export type { ImportedSession } from './mosquitto/sessions.ts'

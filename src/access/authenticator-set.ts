@@ -10,7 +10,7 @@ import type { Attempt, Authenticator, AuthenticatorName } from './authenticators
 import { PasswordAuthenticator } from './authenticators/password-authenticator.ts'
 import { CertificateAuthenticator, PskAuthenticator } from './authenticators/transport-authenticators.ts'
 import { CredentialTable } from './credentials/credential-table.ts'
-import { GatewayUsers } from './credentials/gateway-users.ts'
+import { GatewayUsers } from './credentials/gateway-user-table.ts'
 import { HttpAuthorizer } from './http/http-authorizer.ts'
 import { parseTokenGrants } from './rules/token-grants.ts'
 import { ScramAuthenticator } from './scram/scram-authenticator.ts'

@@ -11,7 +11,7 @@ export {
   listDerivedResources as derivedResources,
   findDerivedKey as keyOfDerived,
   type Resource,
-} from './plan/derived-rules.ts'
+} from './plan/derive-rules.ts'
 export { hasRules } from './plan/check-namespaces.ts'
 export {
   isSettingOfFiles,
@@ -21,7 +21,7 @@ export {
 } from './plan/namespaced-resources.ts'
 export { listSchemas as schemasOf } from './plan/plan-schemas.ts'
 export type { RetryProgress } from './delivery/dead-letter-retry.ts'
-export { createNamespaceHost as hostWithin } from './columns/rule-namespace.ts'
+export { createNamespaceHost as hostWithin } from './columns/namespaced-columns.ts'
 export { LateRuleHook } from './rules/late-rule-hook.ts'
 export { createRuleHost as ruleHost } from './rules/rule-host.ts'
 export type { LiveBatch, LiveMessage } from './watches/live-batch.ts'

@@ -25,7 +25,7 @@ import { discardQueuedResults, listQueuedResults } from './queues/queued-results
 import { createRuleHost } from './rules/rule-host.ts'
 import type { LateRuleHook } from './rules/late-rule-hook.ts'
 import { RuleRunner } from './rules/rule-runner.ts'
-import { TopicMetrics } from './watches/topic-metrics.ts'
+import { TopicMetrics } from './watches/topic-metric-counters.ts'
 
 export class RuleEngine {
   /** Values of `kv_store_*`. */

@@ -5,8 +5,8 @@ import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { InvalidArchive, quoteText } from './invalid-archive.ts'
 import { ByteSource } from './byte-source.ts'
-import { archiveLimits } from './limits.ts'
-import { parseExtendedName } from './extended-header.ts'
+import { archiveLimits } from './backup-limits.ts'
+import { parseExtendedName } from './parse-extended-name.ts'
 import { blockBytes, isEmpty, computePadding, readHeader, type TarEntry } from './tar-header.ts'
 
 export interface ArchiveMember {

@@ -4,9 +4,9 @@ export { readArchiveMembers as archiveMembers, toArchiveFolder as folderOfArchiv
 export { writeArchive, type MemberToWrite } from './archive-writer.ts'
 export { InvalidArchive, quoteText } from './invalid-archive.ts'
 export { checkArchive, type CheckedArchive, configurationMember, parseRecordLine as recordIn } from './check-archive.ts'
-export { findArchiveProblem as problemOfArchive } from './foreign-archive.ts'
-export { readLines as linesOf } from './json-lines.ts'
-export { archiveLimits } from './limits.ts'
+export { findArchiveProblem as problemOfArchive } from './find-archive-problem.ts'
+export { readLines as linesOf } from './read-lines.ts'
+export { archiveLimits } from './backup-limits.ts'
 export { type MemberDigest, metaMember, ownFormat, ownProduct, type Profile, writeMeta } from './meta.ts'
 export {
   accountTables,

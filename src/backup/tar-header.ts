@@ -8,7 +8,7 @@
 //   257 magic 8 | user 32 | group 32 | device 16 | 345 prefix 155 | 500
 
 import { InvalidArchive, quoteText } from './invalid-archive.ts'
-import { maxExtendedBytes } from './extended-header.ts'
+import { maxExtendedBytes } from './parse-extended-name.ts'
 
 export const blockBytes = 512
 

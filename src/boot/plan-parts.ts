@@ -16,7 +16,7 @@ import {
   withoutMissingQuic,
 } from '../node/index.ts'
 import type { PreparedParts } from './config-parts.ts'
-import { findExposureWarnings } from './exposure-warnings.ts'
+import { findExposureWarnings } from './find-exposure-warnings.ts'
 import { findManagementProblem } from './management.ts'
 import { restoreSettings } from './restore-settings.ts'
 import type { NodeOptions } from './running-node.ts'

@@ -16,14 +16,14 @@ import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes, reaso
 import type { ByteStream } from '../transports/index.ts'
 import type { ConnectionOwner, SharedParts } from './connection-owner.ts'
 import { connectLocal } from './connection/connect-packets.ts'
-import { describeLocalDisconnect, describeLocalRefusal } from './connection/refusal-text.ts'
+import { describeLocalDisconnect, describeLocalRefusal } from './connection/describe-refusal.ts'
 import { MessageTransfer } from './transfer/message-transfer.ts'
 import { ConnectHandshake, nameWaitMs, type Step } from './connection/connect-handshake.ts'
 import { openLocalLink, openRemoteLink } from './bridge-links.ts'
 import { PreferredServer } from './connection/preferred-server.ts'
 import { LocalSetup } from './connection/local-setup.ts'
-import type { BridgeSettings } from './model/settings.ts'
-import { hasNoChanges, type Marks } from './subscriptions/subscriptions.ts'
+import type { BridgeSettings } from './model/bridge-settings.ts'
+import { hasNoChanges, type Marks } from './subscriptions/plan-subscriptions.ts'
 import type { Dialing } from './model/bridge-dependencies.ts'
 
 /** Maximum time for a response of the own broker. */

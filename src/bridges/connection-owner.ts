@@ -6,7 +6,7 @@ import type { ReconnectBackoff } from './connection/reconnect-backoff.ts'
 import type { VersionNegotiation } from './connection/version-negotiation.ts'
 import type { BridgeDependencies } from './model/bridge-dependencies.ts'
 import type { BridgeCounters, BridgeState } from './model/status.ts'
-import type { SubscriptionState } from './subscriptions/subscription-state.ts'
+import type { SubscriptionState } from './subscriptions/bridge-subscription-state.ts'
 import type { RejectedMessages } from './transfer/rejected-messages.ts'
 
 /** The bridge of a connection. Each of these calls may close the connection. */

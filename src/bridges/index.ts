@@ -7,7 +7,7 @@ export {
   toConnectTimeoutMs as connectTimeoutOf,
   type BridgeFacts,
   type BridgeSettings,
-} from './model/settings.ts'
+} from './model/bridge-settings.ts'
 export type { BridgeCounters, BridgeDrop, BridgeEvent, BridgeState, BridgeStatus } from './model/status.ts'
 export type {
   BridgeConnector,

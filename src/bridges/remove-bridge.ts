@@ -3,10 +3,10 @@
 
 import type { Packet } from '../protocol/index.ts'
 import { connectLocal } from './connection/connect-packets.ts'
-import { describeLocalRefusal } from './connection/refusal-text.ts'
+import { describeLocalRefusal } from './connection/describe-refusal.ts'
 import { openLocalLink } from './bridge-links.ts'
 import type { LinkCallbacks, PacketLink } from '../mqtt-client/index.ts'
-import type { BridgeSettings } from './model/settings.ts'
+import type { BridgeSettings } from './model/bridge-settings.ts'
 import type { BridgeDependencies } from './model/bridge-dependencies.ts'
 
 /** Timeout of the own broker's response, then it is tried again. */

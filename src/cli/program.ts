@@ -7,7 +7,7 @@ import { type CompletedCommand, completedShells, type CompletedShell, createComp
 import type { BenchArguments } from './bench-command.ts'
 import type { ConformanceArguments } from './conformance-command.ts'
 import { brokerOptions, jsonOption, moveOptionsAfterCommand } from './ctl/broker-options.ts'
-import { ctlCommands, ctlGroups } from './ctl/commands/all.ts'
+import { ctlCommands, ctlGroups } from './ctl/commands/ctl-commands.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
 import { runCtl } from './ctl/run-ctl.ts'
 import type { ImportArguments } from './import-command.ts'

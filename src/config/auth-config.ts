@@ -1,7 +1,7 @@
 // Typed settings of authentication, and checks across several of them.
 
 import { createConfigError, quoteForMessage, type ConfigError } from './hocon/config-errors.ts'
-import type { Position } from './hocon/values.ts'
+import type { Position } from './hocon/config-values.ts'
 import { defaultSettingFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
 import { auth as authSection } from './settings/auth.ts'
 import { authenticators, type authenticatorValues, type scramAlgorithmValues } from './settings/authenticators.ts'

@@ -3,8 +3,8 @@
 import { createConfigError, type ConfigError, type Warning } from './hocon/config-errors.ts'
 import type { GodwitConfig } from './godwit-config.ts'
 import { dashboardListenerName, type ListenerConfig, type TlsConfig } from './listener-config.ts'
-import { hoconLimits } from './hocon/limits.ts'
-import type { Position } from './hocon/values.ts'
+import { hoconLimits } from './hocon/hocon-limits.ts'
+import type { Position } from './hocon/config-values.ts'
 
 const nowhere: Position = { file: 'defaults', line: 0, column: 0 }
 

@@ -1,6 +1,6 @@
 // Entry point of the module config: parsing, checked values, and documentation of settings. It reads no files.
 
-export { toNetwork as networkOf } from './acl/network-of.ts'
+export { toNetwork as networkOf } from './acl/to-network.ts'
 export { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclSubject } from './acl/acl-rule.ts'
 export { isInRange, parseAddress, parseAddressRange, type Address, type AddressRange } from './acl/address-range.ts'
 export { readAclFile, type AclFile } from './acl/read-acl-file.ts'
@@ -12,7 +12,7 @@ export {
   describeConfig,
   type DescribedValue,
   type Difference,
-} from './differences.ts'
+} from './compare-configs.ts'
 export { mask } from './secrets/mask.ts'
 export { hasMaskedUrl, maskUrlSecrets, restoreUrlSecrets } from './secrets/url-secrets.ts'
 export type { SettingText } from './check/check-settings.ts'
@@ -84,10 +84,10 @@ export type { DashboardConfig, HttpServerConfig, RequestLimits } from './http-se
 export type { OidcConfig } from './oidc-config.ts'
 export { isSafeAddress } from './check/check-oidc.ts'
 export { toTlsConfig } from './listener-config.ts'
-export { isPeerVerified as verifiesPeer } from './verifies-peer.ts'
+export { isPeerVerified as verifiesPeer } from './is-peer-verified.ts'
 export type { AccessRule } from './schema/access-rule.ts'
 export { describeNewEntries, describeSettings, type DescribedSetting } from './write/setting-list.ts'
-export { hoconLimits } from './hocon/limits.ts'
+export { hoconLimits } from './hocon/hocon-limits.ts'
 export type { IncludeReader } from './hocon/reading.ts'
 export { fromPlain } from './hocon/from-plain.ts'
 export {
@@ -109,7 +109,7 @@ export {
   type ConfigValue,
   type PlainValue,
   type Position,
-} from './hocon/values.ts'
+} from './hocon/config-values.ts'
 export { writeExampleFile } from './write/example-file.ts'
 export { writeJsonSchema } from './write/json-schema.ts'
 export { writeReferencePage } from './write/reference-page.ts'
@@ -120,16 +120,16 @@ export {
   isAwsSetting,
   parseAwsBridgeName as nameAtAws,
 } from './aws-bridges.ts'
-export { deriveNanoMqRules as derivedNanoMq, parseServer as serverOf } from './derived-nanomq.ts'
+export { deriveNanoMqRules as derivedNanoMq, parseServer as serverOf } from './derive-nanomq-rules.ts'
 export type { DerivedAction, DerivedRules } from './derived-rules.ts'
-export { deriveWebhookRules as derivedWebhook } from './derived-webhook.ts'
+export { deriveWebhookRules as derivedWebhook } from './derive-webhook-rules.ts'
 export {
   formatCreateTableStatement as createTableStatement,
   formatInsertStatement as insertStatement,
   isTableName,
   type TableRow,
 } from './insert-statement.ts'
-export { toBridgeConfig as bridgeOfSource, type MqttConnectorConfig, type MqttSource } from './mqtt-sources.ts'
+export { toBridgeConfig as bridgeOfSource, type MqttConnectorConfig, type MqttSource } from './mqtt-source-bridge.ts'
 export {
   defaultFlappingConfig,
   toSpoolMessages as spoolMessagesIn,
@@ -137,6 +137,6 @@ export {
   selectBridgeTls as tlsOfBridge,
 } from './godwit-config.ts'
 export { parseServerUrl, type ServerUrl } from './schema/server-url.ts'
-export { localSettings } from './check/local-settings.ts'
+export { localSettings } from './check/local-setting-keys.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'
-export { findNearestKey as nearestOf } from './check/suggest-key.ts'
+export { findNearestKey as nearestOf } from './check/find-nearest-key.ts'

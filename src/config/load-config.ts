@@ -14,7 +14,7 @@ import { createEmptyObject, mergeObjects, putValue } from './hocon/merge.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
 import { parseOverride } from './hocon/parse-override.ts'
 import type { Environment } from './hocon/resolve.ts'
-import type { ConfigObject, Position } from './hocon/values.ts'
+import type { ConfigObject, Position } from './hocon/config-values.ts'
 import { root, type SettingValues } from './settings/root.ts'
 
 export interface ConfigSources {

@@ -7,7 +7,7 @@ import { type IncomingMessage, request as httpRequest, type RequestOptions } fro
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { connectionErrorText } from '../telemetry/index.ts'
-import { listUrls } from './documents/urls.ts'
+import { listUrls } from './documents/list-urls.ts'
 import { type Endpoint, type ReplyOf, namespaceKey } from './definition/endpoint.ts'
 import {
   type AnyCall,

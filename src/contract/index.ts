@@ -1,6 +1,6 @@
 // Entry point of the module contract: the definition of the management API.
 
-export { type Metric, type MetricName, metrics } from './metrics.ts'
+export { type Metric, type MetricName, metrics } from './metric-names.ts'
 
 export {
   type Access,
@@ -32,9 +32,9 @@ export {
 } from './definition/schema.ts'
 export { writeApiPage } from './documents/api-page.ts'
 export { unusedCodes, writeErrorsPage } from './documents/errors-page.ts'
-export { listOperations as listingOf } from './documents/listing.ts'
+export { listOperations as listingOf } from './documents/list-operations.ts'
 export { createOpenApi as openApiOf } from './documents/open-api.ts'
-export { listUrls as urlsOf } from './documents/urls.ts'
+export { listUrls as urlsOf } from './documents/list-urls.ts'
 export {
   formatBasicAuthorization as basicAuthorization,
   type CallOf,

@@ -1,6 +1,6 @@
 // Properties of the endpoints that a page in a browser needs: a small table instead of the schemas.
 
-import { listUrls } from './documents/urls.ts'
+import { listUrls } from './documents/list-urls.ts'
 import type { Endpoint } from './definition/endpoint.ts'
 import type { Operation, OperationTable } from './fetch-client.ts'
 

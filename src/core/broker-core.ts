@@ -35,12 +35,12 @@ import { recountQueues, releasePayload, deleteRecord } from './queues/persistent
 import type { Input } from './model/inputs.ts'
 import type { Batch, Outputs } from './model/outputs.ts'
 import { handlePlainFromPeer, handlePeer } from './peer-handlers/handle-peer.ts'
-import type { CoreSettings } from './model/settings.ts'
+import type { CoreSettings } from './model/core-settings.ts'
 import { createRateLimiter, createSendLimits } from './model/rate-limiter.ts'
 import type { CountedTopic } from './model/rule-hook.ts'
 import { runRuleTriggers } from './publish/route-message.ts'
 import { handleTick } from './time/handle-tick.ts'
-import { restore, restoreQueue } from './time/restore.ts'
+import { restore, restoreQueue } from './time/restore-state.ts'
 import { BrokerView } from './views/broker-view.ts'
 
 export class BrokerCore {

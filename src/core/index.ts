@@ -1,6 +1,6 @@
 // Entry point of the module core: the broker as a state machine without I/O. See broker-core.ts for the four calls that drive it.
 
-export * from './model/settings.ts'
+export * from './model/core-settings.ts'
 export * from './messages/identity.ts'
 export * from './namespaces/namespaced-names.ts'
 export { isInternalName } from './namespaces/internal-session-names.ts'
@@ -63,8 +63,8 @@ export type { RetainedMessageView, RetainedView } from './views/retained-list.ts
 export type { NearlyFullSession } from './views/nearly-full-sessions.ts'
 export type { MemoryUser } from './views/memory-users.ts'
 export type { SlowSession } from './views/slow-sessions.ts'
-export type { MatchingFound, MatchingSubscription, Quota, ClientStatus } from './views/explanation.ts'
-export type { DeliveryEstimate } from './views/delivery-estimate.ts'
+export type { MatchingFound, MatchingSubscription, Quota, ClientStatus } from './views/explain-client.ts'
+export type { DeliveryEstimate } from './views/estimate-delivery.ts'
 export {
   Connection,
   type ConnectionOrigin,
@@ -73,6 +73,6 @@ export {
   type GatewayClient,
   type ListenerTraits,
 } from './model/connection.ts'
-export { findClientId as clientIdOf } from './views/client-id-of.ts'
+export { findClientId as clientIdOf } from './views/find-client-id.ts'
 export { readOnlyEnd, readOnlySubscription } from './retained/read-only-subscription.ts'
 export { Deadlines } from './model/deadlines.ts'

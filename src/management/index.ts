@@ -1,6 +1,6 @@
 // Entry point of the module management: serves a table of endpoints with their handlers over HTTP, and the dashboard.
 
-export type * from './auth/single-sign-on.ts'
+export type * from './auth/single-sign-on-types.ts'
 
 export type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from './lists/list-slice.ts'
 
@@ -18,7 +18,7 @@ export { createManagementServer, type ListenAt, type ManagementServer } from './
 export type { AuditTrail, ManagementOptions, ManagementSettings } from './server-context.ts'
 export { mqttUpgradePath } from './dashboard/mqtt-upgrade.ts'
 export { DashboardFiles } from './dashboard/dashboard-files.ts'
-export { closeGraceMs, maxSocketHeaderBytes, requestTimeoutMs } from './http/limits.ts'
+export { closeGraceMs, maxSocketHeaderBytes, requestTimeoutMs } from './http/http-limits.ts'
 export {
   createAuthenticator,
   type Accounts,
@@ -32,7 +32,7 @@ export {
   AuthQueue,
 } from './auth/request-authenticator.ts'
 export { authorizeCaller } from './auth/authorization.ts'
-export { readRequestedRole as requestedRole } from './auth/requested-role.ts'
+export { readRequestedRole as requestedRole } from './auth/read-requested-role.ts'
 export { ApiError, refuse, refuseFor, quoteShortened as shortened } from './http/api-error.ts'
 export {
   formatLocalTime as localTime,
@@ -41,16 +41,16 @@ export {
 } from './http/format-time.ts'
 export { type Handlers } from './http/handler.ts'
 export { JsonText } from './http/json-text.ts'
-export { checkMisspelledKeys as refusalOfMisspelled } from './http/misspelled-key.ts'
+export { checkMisspelledKeys as refusalOfMisspelled } from './http/check-misspelled-keys.ts'
 export { MalformedUpload } from './http/multipart.ts'
 export { refuseShape } from './http/read-request.ts'
-export { checkNodeName as otherNode } from './lists/other-node.ts'
+export { checkNodeName as otherNode } from './lists/check-node-name.ts'
 export {
   beginning,
   formatCursor as cursorOf,
   parsePaging as pagingOf,
   parseCursor as positionOf,
-} from './lists/paging.ts'
+} from './lists/parse-paging.ts'
 export {
   type ListSource,
   replyWithList,

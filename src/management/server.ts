@@ -24,7 +24,7 @@ import {
   maxPathPart,
   maxWaitingRequests,
   timeoutCheckMs,
-} from './http/limits.ts'
+} from './http/http-limits.ts'
 import { replyToExpectation, replyToMalformedRequest } from './http/malformed-requests.ts'
 import { refuseUnknownPath } from './http/not-found.ts'
 import { OpenConnections } from './http/open-connections.ts'

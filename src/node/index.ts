@@ -51,12 +51,12 @@ export {
 export {
   type CertificateInForce,
   readListenerCertificates as listenerCertificates,
-} from './listeners/listener-certificates.ts'
+} from './listeners/read-listener-certificates.ts'
 export { ListenerManager, createListenersConsumer as listenersConsumer } from './listeners/listener-manager.ts'
-export { omitMissingQuic as withoutMissingQuic } from './listeners/quic-presence.ts'
+export { omitMissingQuic as withoutMissingQuic } from './listeners/omit-missing-quic.ts'
 export { reserveTcpPort } from './listeners/reserve-port.ts'
 
-export { Alarms } from './observe/alarms.ts'
+export { Alarms } from './observe/raised-alarms.ts'
 export { type AuditLog, openAuditLog, reloadWithAudit } from './observe/audit-log.ts'
 export { DescriptorMonitor } from './observe/descriptor-monitor.ts'
 export { Gauges, type HighestName } from './observe/gauges.ts'
@@ -71,7 +71,7 @@ export { MonitorHistory, type MonitorPoint } from './observe/monitor-history.ts'
 export { OverloadMonitor } from './observe/overload-monitor.ts'
 export { type CertificateReading, ResourceMonitor, type ShownCertificate } from './observe/resource-monitor.ts'
 export { SysTopics, type SysTopicsOptions } from './observe/sys-topics.ts'
-export { type NewTrace, type TraceRecord, Traces } from './observe/traces.ts'
+export { type NewTrace, type TraceRecord, Traces } from './observe/trace-files.ts'
 
 export { type MemoryObservation, monitorMemory } from './shards/memory-monitoring.ts'
 export { type NodeStore, openNodeStore } from './shards/node-store.ts'
@@ -91,8 +91,8 @@ export {
   type AccessRecordsDependencies,
   type NodeRecordChange,
   openAccessRecords,
-} from './records/access-records.ts'
-export { toAccessSettings as accessSettingsOf } from './records/access-settings.ts'
+} from './records/stored-access-records.ts'
+export { toAccessSettings as accessSettingsOf } from './records/to-access-settings.ts'
 export { maxNamespaces, NamespaceLimitsInForce } from './records/namespace-limits.ts'
 export { filterInSlices, ScanBudget } from './records/record-scan.ts'
 export { ShadowedCredentials } from './records/shadowed-credentials.ts'
@@ -125,7 +125,7 @@ export { runRulesForAlarm } from './rules/alarm-rules.ts'
 export { createLibraryReporter as libraryReporter } from './rules/library-reporter.ts'
 export { RuleConfig } from './rules/rule-config.ts'
 
-export { type AuthenticationSettings } from './gateways/gateway-authentication.ts'
+export { type AuthenticationSettings } from './gateways/to-listener-authentication.ts'
 export {
   GatewayConfig,
   GatewayPlanner,
@@ -136,11 +136,11 @@ export {
   findProtocolName as protocolNameOf,
   deriveStatus as statusOf,
 } from './gateways/gateway-config.ts'
-export { type Gateway, type GatewaySocket, listSockets as socketsOf } from './gateways/gateway-sockets.ts'
+export { type Gateway, type GatewaySocket, listSockets as socketsOf } from './gateways/configured-sockets.ts'
 
 export { type BackupFile, type BackupRefusal, type BackupScope } from './backup/backup-folder.ts'
 export { ScheduledBackups } from './backup/backup-schedule.ts'
-export { type ArchiveDifference } from './backup/compare.ts'
+export { type ArchiveDifference } from './backup/compare-archives.ts'
 export { type ImportOutcome } from './backup/import-archive.ts'
 export { type ArchiveDescription, Backups } from './backup/backups.ts'
 export { importSessions, type SessionsImport } from './backup/import-sessions.ts'

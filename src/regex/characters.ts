@@ -1,6 +1,6 @@
 // Tests for single characters: classes, escapes, properties.
 
-import type { CharacterTest } from './syntax.ts'
+import type { CharacterTest } from './regex-syntax.ts'
 
 const isBetween =
   (first: number, last: number): CharacterTest =>

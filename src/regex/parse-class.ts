@@ -3,7 +3,7 @@
 import { combineTests, createExactTest, namedClasses, negateTest, createRangeTest, setEscapes } from './characters.ts'
 import { readEscapedCharacter } from './escaped-character.ts'
 import type { PatternReader } from './pattern-reader.ts'
-import type { CharacterTest } from './syntax.ts'
+import type { CharacterTest } from './regex-syntax.ts'
 
 /** Parses a class whose `[` was read. */
 export function parseClass(reader: PatternReader, ignoresCase: boolean): CharacterTest {

@@ -7,7 +7,7 @@ import { createExactTest, isLineFeed, negateTest, createPropertyTest, setEscapes
 import { readEscapedCharacter } from './escaped-character.ts'
 import { parseClass } from './parse-class.ts'
 import { PatternReader } from './pattern-reader.ts'
-import type { Anchor, CharacterTest, RegexNode } from './syntax.ts'
+import type { Anchor, CharacterTest, RegexNode } from './regex-syntax.ts'
 
 interface Flags {
   readonly ignoresCase: boolean

@@ -5,7 +5,7 @@ import { maxRegexInstructions } from './regex-limits.ts'
 import { type Budget, limitError } from '../values/index.ts'
 import { isWord } from './characters.ts'
 import { parseRegex } from './parse-regex.ts'
-import type { Anchor, CharacterTest, RegexNode } from './syntax.ts'
+import type { Anchor, CharacterTest, RegexNode } from './regex-syntax.ts'
 
 type Instruction =
   | { readonly kind: 'character'; readonly test: CharacterTest }

@@ -18,7 +18,7 @@ export {
   type EventDefinition,
   type EventName,
 } from './events/event-definitions.ts'
-export { columnsOfServices, type RuleSource } from './events/sources.ts'
+export { columnsOfServices, type RuleSource } from './events/rule-sources.ts'
 export type { CompressionFormat, HostFunctions, StoreArea } from './functions/host-functions.ts'
 export {
   createSampleEvent as sampleEvent,
@@ -27,7 +27,7 @@ export {
   type RuleTestResult,
 } from './test-rule.ts'
 export { listSelectedNames as selectedNames } from './selected-names.ts'
-export { explainRule, type RuleExplanation } from './explain.ts'
+export { explainRule, type RuleExplanation } from './explain-rule.ts'
 export { convertRuleSql, type ConvertedSql } from './convert.ts'
 export { compileTemplate, toPlainValue as plainValue, type CompiledTemplate } from './templates.ts'
 export type { Placeholder, TemplateEncoding } from './template-encodings.ts'

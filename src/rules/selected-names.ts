@@ -1,7 +1,7 @@
 // Names of the fields that a rule selects, for a table with a column for each field.
 
 import { parseStatement } from './sql/parse-statement.ts'
-import type { Expression, Field, Path } from './sql/syntax.ts'
+import type { Expression, Field, Path } from './sql/sql-syntax.ts'
 
 /**
  * Returns the keys that lead to each field of the outputs of a rule; undefined: it selects everything, or fields without a fixed

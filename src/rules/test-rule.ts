@@ -3,7 +3,7 @@
 import { type CompiledRule, compileRule } from './compile/compile-rule.ts'
 import { eventDefinitions, type EventName, getSample } from './events/event-definitions.ts'
 import { toEventFields, RuleEvent } from './events/rule-event.ts'
-import { resolveEvent, findTopicEvent, takesEvent } from './events/sources.ts'
+import { resolveEvent, findTopicEvent, takesEvent } from './events/rule-sources.ts'
 import type { HostFunctions } from './functions/host-functions.ts'
 import {
   Budget,

@@ -9,7 +9,7 @@ import { compileProto } from './protobuf/compile-proto.ts'
 import { decodeProto } from './protobuf/proto-decoder.ts'
 import { encodeProto } from './protobuf/proto-encoder.ts'
 import type { ProtoMessage, ProtoMessages } from './protobuf/proto-types.ts'
-import type { CompiledSchema, SchemaDefinition } from './model/schema.ts'
+import type { CompiledSchema, SchemaDefinition } from './model/compiled-schema.ts'
 
 /** Throws SchemaError with the place in the source. */
 export function compileSchema({ type, source }: Omit<SchemaDefinition, 'name'>): CompiledSchema {

@@ -2,6 +2,6 @@
 // module is pure.
 
 export { compileSchema } from './compile-schema.ts'
-export { SchemaError, type CompiledSchema, type SchemaDefinition, type SchemaType } from './model/schema.ts'
+export { SchemaError, type CompiledSchema, type SchemaDefinition, type SchemaType } from './model/compiled-schema.ts'
 export { SchemaRegistry, loadSparkplugSchema as sparkplugSchema } from './schema-registry.ts'
 export * as schemaLimits from './model/schema-limits.ts'

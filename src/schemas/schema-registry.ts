@@ -3,7 +3,7 @@
 import { RuleError } from '../values/index.ts'
 import { compileSchema, createProtobufSchema } from './compile-schema.ts'
 import { loadSparkplugMessages } from './protobuf/sparkplug.ts'
-import { type CompiledSchema, type SchemaDefinition, SchemaError } from './model/schema.ts'
+import { type CompiledSchema, type SchemaDefinition, SchemaError } from './model/compiled-schema.ts'
 
 interface RegisteredSchema extends SchemaDefinition {
   compiled: CompiledSchema | undefined

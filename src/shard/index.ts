@@ -20,4 +20,4 @@ export {
   type OwnNamespaceLimits,
 } from './runtime/namespace-table.ts'
 export { dropCounters, dropReasons } from './observe/shard-counters.ts'
-export { readClock } from './store/restore.ts'
+export { readClock } from './store/restore-records.ts'

@@ -6,7 +6,7 @@
 
 import { type Counters, counterCells } from './counters.ts'
 import { isLogged, type Log, type LogFields, type LogLevel } from './log.ts'
-import { shortenFields } from './short-fields.ts'
+import { shortenFields } from './shorten-fields.ts'
 
 /** Maximum lines of one shard that wait for the main thread; further ones are dropped and counted. */
 export const maxWaitingLogLines = 4_096

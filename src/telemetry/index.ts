@@ -18,8 +18,8 @@ export {
   describeConnectionError as connectionErrorText,
   findInnermostError as innermostError,
   describeServiceError as serviceErrorText,
-} from './connection-error-text.ts'
-export { describeFileError as fileErrorText } from './file-error-text.ts'
+} from './describe-connection-error.ts'
+export { describeFileError as fileErrorText } from './describe-file-error.ts'
 export { createListenerTable, ListenerCounters, type ListenerCounts, readListenerTable } from './listener-counters.ts'
 export { ForwardingLog, maxLinesPerEventAndSecond, maxWaitingLogLines, type PostLine } from './forwarding-log.ts'
 export {

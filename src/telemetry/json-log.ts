@@ -2,7 +2,7 @@
 
 import { pino, stdTimeFunctions } from 'pino'
 import type { Log, LogFields, LogLevel } from './log.ts'
-import { shortenFields } from './short-fields.ts'
+import { shortenFields } from './shorten-fields.ts'
 
 export interface LineLog extends Log {
   /** Writes a line. The main thread calls it for the lines of shards, which have their own level. */

@@ -3,7 +3,7 @@
 import { createJsonLog, type LineLog } from './json-log.ts'
 import type { LogFields, LogLevel } from './log.ts'
 import { openRotatingFile, type RotatingFile } from './rotating-file.ts'
-import { formatTerminalLine } from './terminal-line.ts'
+import { formatTerminalLine } from './format-terminal-line.ts'
 
 export interface LogTargets {
   /** log.to */

@@ -11,7 +11,7 @@ import {
   createNamespaceHost,
   findTopicNamespace,
   addPublicationNamespace,
-} from '../../src/actions/columns/rule-namespace.ts'
+} from '../../src/actions/columns/namespaced-columns.ts'
 import { sampleHost } from '../rules/sample-host.ts'
 import { republishTo, ruleWorld, toConsole } from './rule-world.ts'
 

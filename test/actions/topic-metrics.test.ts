@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { CountedTopic, RuleHook, RuleTriggerKind } from '../../src/core/index.ts'
-import { TopicMetrics } from '../../src/actions/watches/topic-metrics.ts'
+import { TopicMetrics } from '../../src/actions/watches/topic-metric-counters.ts'
 import { topicCountNames } from '../../src/actions/plan/rule-reports.ts'
 import { World } from '../simulator/world.ts'
 

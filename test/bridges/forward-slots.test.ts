@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { ForwardSlots } from '../../src/bridges/transfer/forward-slots.ts'
-import type { ForwardRule } from '../../src/bridges/rules/rules.ts'
+import type { ForwardRule } from '../../src/bridges/rules/bridge-rules.ts'
 import type { TopicFilter } from '../../src/protocol/index.ts'
 import { Bridged } from './bridged-brokers.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { TopicMapping } from '../../src/bridges/rules/topic-mapping.ts'
-import { toForwardMapping, findForwardProblem } from '../../src/bridges/rules/rules.ts'
+import { toForwardMapping, findForwardProblem } from '../../src/bridges/rules/bridge-rules.ts'
 import { matchesFilter } from '../../src/protocol/index.ts'
 import { fc } from '../properties.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { parseQuery } from '../../src/cli/ctl/filters.ts'
+import { parseQuery } from '../../src/cli/ctl/parse-query.ts'
 
 test('a filter is a key of the contract, an operator, and any text after the first operator', () => {
   assert.deepEqual(parseQuery('list_retained', ['topic=a=b\nc', 'limit=3']), {

@@ -20,7 +20,7 @@ import {
   deriveVerifyData,
 } from '../../lib/dtls/key-schedule.ts'
 import { RecordLayer } from '../../lib/dtls/record-layer.ts'
-import { parseRecords, RecordProtection } from '../../lib/dtls/records.ts'
+import { parseRecords, RecordProtection } from '../../lib/dtls/dtls-records.ts'
 
 export interface DtlsClientOptions {
   readonly identity: string

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createAuthenticator, type Logins, type LoggedIn, AuthQueue } from '../../src/management/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
-import { FailedLogins } from '../../src/management/auth/failed-logins.ts'
+import { FailedLogins } from '../../src/management/auth/failed-login-log.ts'
 import { LoginBackoff } from '../../src/management/auth/login-backoff.ts'
 
 const clientAddress = '192.0.2.1'

@@ -4,7 +4,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { AccountRecord, BanRecord, CredentialRecord, RuleRecord, StoredChange } from '../../src/records/index.ts'
 import { openMemoryStore, StorageFailure, type Store } from '../../src/storage/index.ts'
-import { openAccessRecords, type AccessChange, type AccessRecords } from '../../src/node/records/access-records.ts'
+import {
+  openAccessRecords,
+  type AccessChange,
+  type AccessRecords,
+} from '../../src/node/records/stored-access-records.ts'
 
 function ban(who: string, reason = 'a test'): BanRecord {
   return { kind: 'ban', as: 'clientid', who, reason, by: 'user', atMs: 1, untilMs: undefined }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Alarms } from '../../src/node/observe/alarms.ts'
+import { Alarms } from '../../src/node/observe/raised-alarms.ts'
 import { OverloadMonitor } from '../../src/node/observe/overload-monitor.ts'
 
 interface Stage {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadConfig } from '../../src/config/index.ts'
-import { openAccessRecords } from '../../src/node/records/access-records.ts'
+import { openAccessRecords } from '../../src/node/records/stored-access-records.ts'
 import { ShadowedCredentials } from '../../src/node/records/shadowed-credentials.ts'
 import { CredentialLists, ScramHasher } from '../../src/api/credentials/credential-lists.ts'
 import type { CredentialRecord } from '../../src/records/index.ts'

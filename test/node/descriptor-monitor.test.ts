@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Alarms } from '../../src/node/observe/alarms.ts'
+import { Alarms } from '../../src/node/observe/raised-alarms.ts'
 import { DescriptorMonitor } from '../../src/node/observe/descriptor-monitor.ts'
 import { ConnectionLimit, createDescriptorCounter } from '../../src/transports/index.ts'
 

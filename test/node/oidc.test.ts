@@ -10,10 +10,10 @@ import { admitOidcUser, isOfProvider } from '../../src/node/admins/oidc/oidc-acc
 import { OidcProvider } from '../../src/node/admins/oidc/oidc-provider.ts'
 import { createOidcLogin, toOidcUser } from '../../src/node/admins/oidc/oidc-login.ts'
 import { hashSecret, PasswordHasher } from '../../src/node/admins/password-hashing.ts'
-import { openAccessRecords } from '../../src/node/records/access-records.ts'
+import { openAccessRecords } from '../../src/node/records/stored-access-records.ts'
 import { readAccount3, writeAdminKey, writeAdminValue } from '../../src/storage/encoding/admin-record-bytes.ts'
-import { ByteReader } from '../../src/storage/encoding/byte-reader.ts'
-import { ByteWriter } from '../../src/storage/encoding/byte-writer.ts'
+import { ByteReader } from '../../src/storage/encoding/record-byte-reader.ts'
+import { ByteWriter } from '../../src/storage/encoding/record-byte-writer.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 
 const issuer = 'https://login.example/plant'

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { computeCode, formatOtpauthUri, findStep, writeBase32 } from '../../src/node/admins/totp.ts'
 import { createSecondFactors } from '../../src/node/admins/second-factor.ts'
 import { hashSecret } from '../../src/node/admins/password-hashing.ts'
-import { openAccessRecords } from '../../src/node/records/access-records.ts'
+import { openAccessRecords } from '../../src/node/records/stored-access-records.ts'
 import type { AccountRecord } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { formatConfigError, loadConfig, type GodwitConfig } from '../../src/config/index.ts'
-import { openAccessRecords } from '../../src/node/records/access-records.ts'
-import { toAccessSettings } from '../../src/node/records/access-settings.ts'
+import { openAccessRecords } from '../../src/node/records/stored-access-records.ts'
+import { toAccessSettings } from '../../src/node/records/to-access-settings.ts'
 import { listPortHosts } from '../../src/node/listeners/listener-addresses.ts'
 import { PasswordHasher } from '../../src/node/admins/password-hashing.ts'
 import {

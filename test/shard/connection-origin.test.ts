@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, X509Certificate } from 'node:crypto'
 import { describe, test } from 'node:test'
-import { toConnectionOrigin } from '../../src/shard/listeners/connection-origin.ts'
+import { toConnectionOrigin } from '../../src/shard/listeners/create-connection.ts'
 import type { ShardListener } from '../../src/shard/index.ts'
 import { toPeerCertificate } from '../../lib/certificates/peer-certificate.ts'
 import type { StreamCredentials } from '../../src/transports/index.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { newGatewayCounters } from '../../src/gateways/index.ts'
-import { DropLog } from '../../src/shard/gateways/drop-log.ts'
+import { DropLog } from '../../src/shard/gateways/gateway-drop-log.ts'
 
 test('the first packet of each reason that a gateway drops is logged at once, and the number of further ones once a minute', () => {
   const lines: (readonly [string, unknown])[] = []

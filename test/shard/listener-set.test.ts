@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ListenerSet } from '../../src/shard/listeners/listener-set.ts'
 import type { ListenerDifference, ShardListener } from '../../src/shard/index.ts'
-import type { OpenListener } from '../../src/shard/listeners/open-listener.ts'
+import type { OpenListener } from '../../src/shard/listeners/listener-factory.ts'
 import { listener as example } from './stage.ts'
 
 function listener(number: number, more: Partial<ShardListener> = {}): ShardListener {

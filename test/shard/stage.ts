@@ -20,7 +20,7 @@ import {
   type QoS,
   type SubscriptionRequest,
 } from '../../src/protocol/index.ts'
-import { restoreBroker } from '../../src/shard/store/restore.ts'
+import { restoreBroker } from '../../src/shard/store/restore-records.ts'
 import { Shard } from '../../src/shard/shard.ts'
 import type { ShardListener, ShardStart } from '../../src/shard/index.ts'
 import { Counters, counterCells, createCounterTable, type CounterName, type Log } from '../../src/telemetry/index.ts'

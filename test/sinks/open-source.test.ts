@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { OpeningAttempt } from '../../src/sinks/connections/open-connection.ts'
+import type { OpeningAttempt } from '../../src/sinks/connections/open-service-connection.ts'
 import { openSource } from '../../src/sinks/sources/open-source.ts'
 import type { SourceDriver } from '../../src/sinks/sources/source-type.ts'
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { compressSnappy } from '../../src/sinks/prometheus/snappy.ts'
+import { compressSnappy } from '../../src/sinks/prometheus/compress-snappy.ts'
 import { encodeWriteRequest } from '../../src/sinks/prometheus/write-request.ts'
 import { decompress } from '../clients/matrix/snappy.ts'
 import { fc } from '../properties.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { computeCrc32c } from '../../src/storage/damage/crc32c.ts'
-import { decompressSnappy } from '../../src/storage/damage/snappy.ts'
+import { decompressSnappy } from '../../src/storage/damage/decompress-snappy.ts'
 
 test('CRC-32C has the values of RFC 3720, appendix B.4', () => {
   const ascending = Buffer.from(Array.from({ length: 32 }, (_, index) => index))

@@ -6,7 +6,7 @@ import {
   describeCertificateError,
   describeHandshakeError,
   readOpenSslReason,
-} from '../../src/transports/certificates/tls-error-text.ts'
+} from '../../src/transports/certificates/describe-tls-error.ts'
 
 const withCode = (message: string, more: object): Error => Object.assign(new Error(message), more)
 

@@ -12,7 +12,7 @@ import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showDone, showResult } from '../state/results.ts'
-import { session } from '../state/session.ts'
+import { session } from '../state/login-session.ts'
 
 export default function Accounts(): JSX.Element {
   return (

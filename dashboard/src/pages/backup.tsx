@@ -15,7 +15,7 @@ import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showFailed, showResult } from '../state/results.ts'
 import { namespaceInRoute, readQueryValue } from '../state/router.ts'
-import { isAdministrator, session } from '../state/session.ts'
+import { isAdministrator, session } from '../state/login-session.ts'
 import { RestoreDialog } from './restore.tsx'
 
 type Listed = Extract<Awaited<ReturnType<typeof api.get_backup_files>>, { reply: unknown }>['reply']

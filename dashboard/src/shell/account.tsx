@@ -8,7 +8,7 @@ import { t } from '../state/messages.ts'
 import { language, theme, timeZone } from '../state/preferences.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showDone, showResult } from '../state/results.ts'
-import { endSession, session } from '../state/session.ts'
+import { endSession, session } from '../state/login-session.ts'
 
 export function AccountMenu(): JSX.Element {
   const [isOpen, setOpen] = useState(false)

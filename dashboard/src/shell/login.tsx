@@ -4,7 +4,7 @@ import { TextField } from '../parts/fields.tsx'
 import { CopyButton } from '../parts/values.tsx'
 import { api, formatFailure } from '../state/api.ts'
 import { t } from '../state/messages.ts'
-import { beginSession, hasSessionEnded, parseRole } from '../state/session.ts'
+import { beginSession, hasSessionEnded, parseRole } from '../state/login-session.ts'
 import { Connection } from './connection.tsx'
 import { SingleSignOn } from './single-sign-on.tsx'
 

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { api, formatFailure } from '../state/api.ts'
 import { t } from '../state/messages.ts'
-import { beginSession, parseRole } from '../state/session.ts'
+import { beginSession, parseRole } from '../state/login-session.ts'
 import { storeBegunLogin, type ReturnedLogin, takeReturnedLogin } from '../state/single-sign-on.ts'
 
 interface Props {

@@ -9,7 +9,7 @@ import {
 } from '../../../src/contract/fetch-client.ts'
 import type { endpoints } from '../../../src/api/endpoints.ts'
 import { namespaceInRoute } from './router.ts'
-import { endSession, session } from './session.ts'
+import { endSession, session } from './login-session.ts'
 
 export type { CallOptions, Failure, Result } from '../../../src/contract/fetch-client.ts'
 

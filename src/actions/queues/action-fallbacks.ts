@@ -21,7 +21,7 @@ import { toRuleAttribute, readDepth, fallbackAttribute, isOfFallback } from '../
 import { toPublication } from '../results/action-entries.ts'
 import type { ActionOrder } from '../results/action-order.ts'
 import { compileRepublish, type MakePublication } from '../results/republish.ts'
-import { addPublicationNamespace } from '../columns/rule-namespace.ts'
+import { addPublicationNamespace } from '../columns/namespaced-columns.ts'
 import { describeFailure } from '../results/action-outcome.ts'
 import { encodeStored, readResult, type StoredResult } from '../results/stored-results.ts'
 import type { ActionInput } from '../results/action-input.ts'

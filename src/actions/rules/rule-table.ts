@@ -6,7 +6,7 @@ import { type MatchedRule, type RuleTriggerKind, splitScopedName } from '../../c
 import type { TopicFilter } from '../../protocol/index.ts'
 import { type CompiledRule, compileRule, type HostFunctions } from '../../rules/index.ts'
 import { groupRulesByTrigger } from '../columns/rules-by-trigger.ts'
-import { addFilterNamespace, createNamespaceHost } from '../columns/rule-namespace.ts'
+import { addFilterNamespace, createNamespaceHost } from '../columns/namespaced-columns.ts'
 import type { RuleAssignment } from '../plan/rule-plan.ts'
 import type { RuleSinks } from '../results/action-input.ts'
 import { RuleStatistics } from '../statistics/rule-statistics.ts'

@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { addressAtAws, isAwsSetting } from '../../config/index.ts'
-import type { BridgeNode } from './bridge-node.ts'
+import type { BridgeNode } from './to-bridge-node.ts'
 import { isSentObject, type Sent } from './read-bridge-node.ts'
 
 /** Returns the sent settings without unchanged ones that such a bridge does not have. */

@@ -4,7 +4,7 @@ import { hasMaskedUrl, mask, type MqttBridgeConfig, nameAtAws, spoolMessagesIn }
 import type { bridgeEndpoints } from './endpoints.ts'
 import type { Caller, ReplyOf } from '../../contract/index.ts'
 import { toAwsSettings, removeUnchanged } from './aws-bridge-node.ts'
-import { type BridgeNode, toBridgeNode } from './bridge-node.ts'
+import { type BridgeNode, toBridgeNode } from './to-bridge-node.ts'
 import { type Handlers, ApiError, refuse } from '../../management/index.ts'
 import {
   type BridgeProblem,

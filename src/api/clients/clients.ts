@@ -17,9 +17,9 @@ import {
   refuse,
   type JsonText,
 } from '../../management/index.ts'
-import { parseClientFilter, type ClientQuery, type WantedClients } from './client-query.ts'
+import { parseClientFilter, type ClientQuery, type WantedClients } from './parse-client-filter.ts'
 import type { ClientQueries } from './client-queries.ts'
-import { toClientRecord } from './client-record.ts'
+import { toClientRecord } from './to-client-record.ts'
 
 export function createClientHandlers(clients: ClientQueries): Handlers<typeof clientEndpoints> {
   return {

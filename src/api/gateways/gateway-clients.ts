@@ -16,8 +16,8 @@ import {
   type ListSlice,
   type ShardUnavailable,
 } from '../../management/index.ts'
-import { toBounds, parseClientFilter } from '../clients/client-query.ts'
-import { toClientRecord } from '../clients/client-record.ts'
+import { toBounds, parseClientFilter } from '../clients/parse-client-filter.ts'
+import { toClientRecord } from '../clients/to-client-record.ts'
 import type { GatewayResponse } from '../../gateways/index.ts'
 import type { ConfiguredGateways } from './configured-gateways.ts'
 import { findGateway } from './gateways.ts'

@@ -3,7 +3,7 @@
 import type { gatewayListenerEndpoints } from './listener-endpoints.ts'
 import { ApiError, refuseFor, type Handlers } from '../../management/index.ts'
 import type { ConfiguredGateways, GatewayListener } from './configured-gateways.ts'
-import type { GatewayUsers } from './gateway-users.ts'
+import type { GatewayUsers } from './gateway-user-operations.ts'
 import { findGateway, findGatewayListener, formatListenerId } from './gateways.ts'
 import { refuseChange } from '../context/setting-writer.ts'
 

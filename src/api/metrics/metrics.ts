@@ -10,8 +10,8 @@ import {
   type ThreadMemory,
 } from '../../telemetry/index.ts'
 import { type Handlers, type ApiError, refuse } from '../../management/index.ts'
-import { type GatewayMetrics, toGatewayMetrics } from './gateway-metrics.ts'
-import { computeAgeSeconds } from '../bridges/bridge-node.ts'
+import { type GatewayMetrics, toGatewayMetrics } from './to-gateway-metrics.ts'
+import { computeAgeSeconds } from '../bridges/to-bridge-node.ts'
 import type { BridgeReport } from '../../shard/index.ts'
 import type { ConfiguredGateways } from '../gateways/configured-gateways.ts'
 import { type MetricValue, type Sample, writePrometheus } from './prometheus-text.ts'
@@ -20,8 +20,8 @@ import { scrapeRules } from '../rules/rule-reports.ts'
 import type { ApiContext } from '../context/api-context.ts'
 import type { CountedTopics } from '../topic-metrics/counted-topics.ts'
 import { createNodeReader, type NodeReading } from './node-reading.ts'
-import { toRuleMetrics, type RuleMetricName } from './rule-metrics.ts'
-import { type TopicMetricName, toTopicMetrics } from './topic-metric-samples.ts'
+import { toRuleMetrics, type RuleMetricName } from './to-rule-metrics.ts'
+import { type TopicMetricName, toTopicMetrics } from './to-topic-metrics.ts'
 
 const msPerSecond = 1_000
 

@@ -7,7 +7,7 @@ import { refuseFor, type ApiError, type Handlers } from '../../management/index.
 import { refuseChange } from '../context/setting-writer.ts'
 import type { ConfiguredRules } from './configured-rules.ts'
 import type { ActionMetrics, NodeQueuedResult } from './rule-reports.ts'
-import type { NodeDeadLetter, NodeRetryProgress } from './dead-letters.ts'
+import type { NodeDeadLetter, NodeRetryProgress } from './dead-letter-operations.ts'
 
 type Known = typeof actionEndpoints
 type Written = ReplyOf<Known['get_connector']>

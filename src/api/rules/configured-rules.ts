@@ -27,7 +27,7 @@ import {
   type NodeRetryProgress,
   readRetryProgress,
   retryDeadLetters,
-} from './dead-letters.ts'
+} from './dead-letter-operations.ts'
 import {
   type ActionMetrics,
   type NodeQueuedResult,
@@ -40,7 +40,7 @@ import {
 import { RuleScope } from './rule-scope.ts'
 import { listResources, listRules, listUsers, type Rule } from './rule-settings.ts'
 import { type ExplainedRule, explainSql, type SqlTestOutcome, testSql } from './rule-sql.ts'
-import { SourceCounters, type SourceMetrics, toSourceStates } from './source-states.ts'
+import { SourceCounters, type SourceMetrics, toSourceStates } from './to-source-states.ts'
 
 export interface RuleSettings {
   readonly sql: string

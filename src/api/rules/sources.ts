@@ -4,7 +4,7 @@ import type { ReplyOf } from '../../contract/index.ts'
 import type { sourceEndpoints } from './source-endpoints.ts'
 import type { ApiError, Handlers } from '../../management/index.ts'
 import type { ConfiguredRules } from './configured-rules.ts'
-import type { SourceMetrics } from './source-states.ts'
+import type { SourceMetrics } from './to-source-states.ts'
 import { Resources } from './actions.ts'
 
 export function createSourceHandlers(rules: ConfiguredRules): Handlers<typeof sourceEndpoints> {

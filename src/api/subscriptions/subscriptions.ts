@@ -19,7 +19,7 @@ import {
   type JsonText,
 } from '../../management/index.ts'
 import { toClientName } from '../context/client-name.ts'
-import { findCommonValue } from '../clients/client-query.ts'
+import { findCommonValue } from '../clients/parse-client-filter.ts'
 import { replyWithTopicTree } from './reply-with-topic-tree.ts'
 import type { ClientQueries } from '../clients/client-queries.ts'
 

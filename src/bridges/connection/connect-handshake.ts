@@ -21,7 +21,7 @@ import { connectRemote, isUnknownVersion } from './connect-packets.ts'
 import type { NegotiatedVersion, VersionNegotiation } from './version-negotiation.ts'
 import { findBrokerName, isNameAnnouncement } from '../rules/loop-marker.ts'
 import { disconnectPacket, type PacketLink } from '../../mqtt-client/index.ts'
-import type { BridgeSettings } from '../model/settings.ts'
+import type { BridgeSettings } from '../model/bridge-settings.ts'
 import type { BridgeEvent } from '../model/status.ts'
 import type { LocalBroker } from '../model/bridge-dependencies.ts'
 

@@ -3,7 +3,7 @@
 import { bridgeClientId, loopMarkerName, remoteSessionLostProperty, spoolProperties } from '../../core/index.ts'
 import { connectPacket } from '../../mqtt-client/index.ts'
 import { returnCodes, type ConnackPacket, type ConnectPacket, type ProtocolVersion } from '../../protocol/index.ts'
-import type { BridgeSettings } from '../model/settings.ts'
+import type { BridgeSettings } from '../model/bridge-settings.ts'
 import type { LocalBroker } from '../model/bridge-dependencies.ts'
 
 const neverExpires = 0xffffffff

@@ -3,9 +3,9 @@
 
 import type { Packet, ProtocolError } from '../../protocol/index.ts'
 import { connectLocal } from './connect-packets.ts'
-import { describeLocalDisconnect, describeLocalRefusal } from './refusal-text.ts'
+import { describeLocalDisconnect, describeLocalRefusal } from './describe-refusal.ts'
 import { disconnectPacket, type LinkCallbacks, type PacketLink } from '../../mqtt-client/index.ts'
-import type { BridgeSettings } from '../model/settings.ts'
+import type { BridgeSettings } from '../model/bridge-settings.ts'
 
 export interface LocalSetupDependencies {
   /** Opens a connection to the own broker for this owner. */

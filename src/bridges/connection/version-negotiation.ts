@@ -17,7 +17,7 @@
 //     '---closed as well-----------'--------------------------'---accepted: the cause was another
 
 import type { ProtocolVersion } from '../../protocol/index.ts'
-import { shouldSendBridgeBit, type BridgeSettings } from '../model/settings.ts'
+import { shouldSendBridgeBit, type BridgeSettings } from '../model/bridge-settings.ts'
 
 /** The version for a server, and whether CONNECT has the bridge bit. */
 export interface NegotiatedVersion {

@@ -2,7 +2,7 @@
 
 import { brokerNameTopic } from '../../core/index.ts'
 import type { QoS, Topic, TopicFilter, TopicRoute, TopicTable } from '../../protocol/index.ts'
-import { toForwardMapping, toSubscriptionMapping, type ForwardRule, type SubscriptionRule } from './rules.ts'
+import { toForwardMapping, toSubscriptionMapping, type ForwardRule, type SubscriptionRule } from './bridge-rules.ts'
 import { TopicMapping } from './topic-mapping.ts'
 
 /** One message on the other side. */

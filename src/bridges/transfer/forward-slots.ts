@@ -10,8 +10,8 @@
 import { createHash } from 'node:crypto'
 import { bridgeMarksRoot } from '../../core/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
-import type { ForwardRule } from '../rules/rules.ts'
-import { maxForwards } from '../model/settings.ts'
+import type { ForwardRule } from '../rules/bridge-rules.ts'
+import { maxForwards } from '../model/bridge-settings.ts'
 
 export const slotsPrefix = `${bridgeMarksRoot}places/`
 const separator = '-'

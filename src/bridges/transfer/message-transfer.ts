@@ -8,7 +8,7 @@ import { type ConnectionState, limitsOf, type PacketLink } from '../../mqtt-clie
 import { isPacketReason, type RejectedMessages } from './rejected-messages.ts'
 import { Receiving } from './receiving.ts'
 import { createForwardTopicRules, type OpenTopics, createSubscriptionTopicRules } from '../rules/topic-rules.ts'
-import type { BridgeSettings } from '../model/settings.ts'
+import type { BridgeSettings } from '../model/bridge-settings.ts'
 import type { BridgeCounters } from '../model/status.ts'
 import type { LocalBroker } from '../model/bridge-dependencies.ts'
 

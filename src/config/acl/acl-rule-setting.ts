@@ -2,7 +2,7 @@
 //
 //   {permit = allow, action = subscribe, topics = ["a/#", "@literal/+"], and = [{username = u}, {ipaddr = "10.0.0.0/8"}]}
 
-import type { ConfigValue } from '../hocon/values.ts'
+import type { ConfigValue } from '../hocon/config-values.ts'
 import { listOf, record, type Fields } from '../schema/collections.ts'
 import { choice, text, type ReadValue, type SettingType } from '../schema/setting-type.ts'
 import {

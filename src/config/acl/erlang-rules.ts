@@ -4,7 +4,7 @@
 //   {allow | deny, Who, publish | subscribe | pubsub, ["filter", {eq, "text"}, ...]}.
 //   Who = all | {user, "u"} | {client, "c"} | {ipaddr, "10.0.0.0/8"} | {ipaddrs, [...]} | {'and', [Who, ...]} | {'or', [...]}
 
-import type { Position } from '../hocon/values.ts'
+import type { Position } from '../hocon/config-values.ts'
 import {
   combineWithAnd,
   anyClient,
@@ -16,7 +16,7 @@ import {
   type AclSubject,
 } from './acl-rule.ts'
 import { parseAddressRange, type AddressRange } from './address-range.ts'
-import { TermError, type Statement, type Term } from './erlang-terms.ts'
+import { TermError, type Statement, type Term } from './read-acl-terms.ts'
 
 const everyoneWords = ['all', '$all']
 

@@ -3,12 +3,12 @@
 
 import { createConfigError, type ConfigError } from '../hocon/config-errors.ts'
 import { parseHocon } from '../hocon/parse-hocon.ts'
-import { hoconLimits } from '../hocon/limits.ts'
+import { hoconLimits } from '../hocon/hocon-limits.ts'
 import { listOf } from '../schema/collections.ts'
 import type { AclRule } from './acl-rule.ts'
 import { aclRule } from './acl-rule-setting.ts'
 import { parseRule } from './erlang-rules.ts'
-import { readTerms, TermError } from './erlang-terms.ts'
+import { readTerms, TermError } from './read-acl-terms.ts'
 
 /** Maximum number of rules of one file, or of `auth.acl.rules`. */
 export const maxAclRules = 50_000

@@ -1,7 +1,7 @@
 // Whether settings of gateways fit together.
 
 import { createConfigError, type ConfigError } from '../hocon/config-errors.ts'
-import type { Position } from '../hocon/values.ts'
+import type { Position } from '../hocon/config-values.ts'
 
 const authenticationKey = /^(gateway\.(?:.+\.)?authentication)\.(?!mechanism$)/
 

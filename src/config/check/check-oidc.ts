@@ -2,7 +2,7 @@
 
 import { createConfigError, type ConfigError } from '../hocon/config-errors.ts'
 import type { SettingValues } from '../settings/root.ts'
-import type { Position } from '../hocon/values.ts'
+import type { Position } from '../hocon/config-values.ts'
 
 const roleForm = /^(ns:[A-Za-z0-9][A-Za-z0-9_.-]{0,127}::)?(administrator|viewer)$/
 

@@ -2,12 +2,12 @@
 // values with defaults. It collects every error and throws nothing.
 
 import { createConfigError, quoteForMessage, type ConfigError, type Warning } from '../hocon/config-errors.ts'
-import { hoconLimits } from '../hocon/limits.ts'
-import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
+import { hoconLimits } from '../hocon/hocon-limits.ts'
+import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/config-values.ts'
 import { toScalarText } from '../schema/setting-type.ts'
 import type { NamedPath } from '../schema/named-path.ts'
 import type { SchemaNode, Section, Setting, AppliesOn, ValueOf } from '../schema/setting.ts'
-import { findNearestKey } from './suggest-key.ts'
+import { findNearestKey } from './find-nearest-key.ts'
 import { walkSchema } from './walk-schema.ts'
 
 /** One setting with its value. */

@@ -1,5 +1,5 @@
 import { maskUrlSecrets } from '../secrets/url-secrets.ts'
-import type { Position } from './values.ts'
+import type { Position } from './config-values.ts'
 
 /** An error in a configuration with its remedy. Line 0: not in a file. */
 export interface ConfigError {

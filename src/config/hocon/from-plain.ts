@@ -1,6 +1,6 @@
 import type { ConfigError } from './config-errors.ts'
 import { parseHocon } from './parse-hocon.ts'
-import type { ConfigObject, ConfigValue, Position } from './values.ts'
+import type { ConfigObject, ConfigValue, Position } from './config-values.ts'
 
 /** Converts a plain value into configuration values. `file` is the name in errors, which have no lines. */
 export function fromPlain(

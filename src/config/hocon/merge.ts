@@ -1,6 +1,6 @@
 // Merges trees of values: objects are merged, everything else is replaced.
 
-import type { ConfigObject, ConfigValue, Position } from './values.ts'
+import type { ConfigObject, ConfigValue, Position } from './config-values.ts'
 
 /** Returns an empty object. */
 export function createEmptyObject(at: Position): ConfigObject {

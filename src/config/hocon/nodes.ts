@@ -5,7 +5,7 @@
 //   definition: scalar | array | object | reference | concatenation | append
 
 import { assertNever } from './assert-never.ts'
-import type { ConfigScalar, Position } from './values.ts'
+import type { ConfigScalar, Position } from './config-values.ts'
 
 export type Path = readonly string[]
 

@@ -5,7 +5,7 @@
 // mean "no passwords"), `url()` and `classpath()` are refused, and there are limits (limits.ts).
 
 import { createConfigError, quoteForMessage } from './config-errors.ts'
-import { hoconLimits } from './limits.ts'
+import { hoconLimits } from './hocon-limits.ts'
 import {
   addDefinition,
   mergeInto,
@@ -29,7 +29,7 @@ import {
 import { openInclude, startsInclude } from './read-include.ts'
 import type { Reading } from './reading.ts'
 import { TextCursor } from './text-cursor.ts'
-import { readScalar, type Position } from './values.ts'
+import { readScalar, type Position } from './config-values.ts'
 
 /** Position of a text in the tree: the root, or the place of an include. */
 interface Place {

@@ -2,7 +2,7 @@ import type { IncludeReader, Reading } from './reading.ts'
 import type { ConfigError } from './config-errors.ts'
 import { parseDocument } from './parse-document.ts'
 import { resolveDocument, type Environment } from './resolve.ts'
-import type { ConfigObject } from './values.ts'
+import type { ConfigObject } from './config-values.ts'
 
 export interface HoconOptions {
   /** Name of the text in errors. */

@@ -1,10 +1,10 @@
 import { createConfigError, type ConfigError } from './config-errors.ts'
-import { hoconLimits } from './limits.ts'
+import { hoconLimits } from './hocon-limits.ts'
 import type { Path } from './nodes.ts'
 import { parseHocon } from './parse-hocon.ts'
 import { readPath, HoconSyntaxError } from './read-text.ts'
 import { TextCursor } from './text-cursor.ts'
-import { readScalar, type ConfigValue, type Position } from './values.ts'
+import { readScalar, type ConfigValue, type Position } from './config-values.ts'
 
 const at: Position = { file: '--set', line: 0, column: 0 }
 

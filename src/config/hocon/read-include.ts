@@ -1,11 +1,11 @@
 // Reads `include "file"` in a text, and the included text.
 
 import { quoteForMessage } from './config-errors.ts'
-import { hoconLimits } from './limits.ts'
+import { hoconLimits } from './hocon-limits.ts'
 import { HoconSyntaxError, isBlank, readQuoted } from './read-text.ts'
 import type { Reading } from './reading.ts'
 import type { TextCursor } from './text-cursor.ts'
-import type { Position } from './values.ts'
+import type { Position } from './config-values.ts'
 
 const emptyHint = 'restore it; if it is to have no settings, write a comment, such as "# none"'
 

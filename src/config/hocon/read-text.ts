@@ -1,10 +1,10 @@
 // Reads tokens: blanks and comments, strings in their three forms, dotted keys.
 
 import { quoteForMessage } from './config-errors.ts'
-import { forbiddenKeys } from './limits.ts'
+import { forbiddenKeys } from './hocon-limits.ts'
 import type { Path } from './nodes.ts'
 import type { TextCursor } from './text-cursor.ts'
-import type { Position } from './values.ts'
+import type { Position } from './config-values.ts'
 
 /** A syntax error at `at`. Only the parser catches it. */
 export class HoconSyntaxError extends Error {

@@ -11,7 +11,7 @@
 
 import { createConfigError, type ConfigError } from './config-errors.ts'
 import { assertNever } from './assert-never.ts'
-import { hoconLimits } from './limits.ts'
+import { hoconLimits } from './hocon-limits.ts'
 import type {
   AppendNode,
   ArrayNode,
@@ -22,7 +22,7 @@ import type {
   Path,
   ReferenceNode,
 } from './nodes.ts'
-import { formatScalar, type ConfigObject, type ConfigScalar, type ConfigValue, type Position } from './values.ts'
+import { formatScalar, type ConfigObject, type ConfigScalar, type ConfigValue, type Position } from './config-values.ts'
 
 /** Names and values that substitutions may use. */
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -1,4 +1,4 @@
-import type { Position } from './values.ts'
+import type { Position } from './config-values.ts'
 
 const lineFeed = 0x0a
 

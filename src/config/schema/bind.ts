@@ -1,4 +1,4 @@
-import type { ConfigValue } from '../hocon/values.ts'
+import type { ConfigValue } from '../hocon/config-values.ts'
 import { createTypeProblem, toScalarText, showText, type ReadValue, type SettingType } from './setting-type.ts'
 
 /** Address of a listener. Without a host it depends on the security profile. */

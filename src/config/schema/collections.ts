@@ -1,7 +1,7 @@
 // Lists, and objects in lists.
 
 import { quoteForMessage } from '../hocon/config-errors.ts'
-import type { ConfigObject, ConfigValue, PlainValue } from '../hocon/values.ts'
+import type { ConfigObject, ConfigValue, PlainValue } from '../hocon/config-values.ts'
 import { maxTextBytes, createTypeProblem, showText, type ReadValue, type SettingType } from './setting-type.ts'
 
 /**

@@ -1,7 +1,7 @@
 // The setting `fallback_actions` of EMQX: actions for messages that an action cannot deliver.
 
 import { readItems } from './collections.ts'
-import { toPlain, type ConfigValue, type PlainValue } from '../hocon/values.ts'
+import { toPlain, type ConfigValue, type PlainValue } from '../hocon/config-values.ts'
 import { isObject, toPlainAction, type PlainRuleAction, readId, readRepublish } from './rule-action.ts'
 import { createTypeProblem, type ReadValue, type SettingType } from './setting-type.ts'
 

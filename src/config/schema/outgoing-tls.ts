@@ -1,6 +1,6 @@
 // Settings of TLS on a connection to a remote broker or service.
 
-import { path } from './path.ts'
+import { path } from './path-type.ts'
 import { section, setting } from './setting.ts'
 import { boolean, choice, optional, text } from './setting-type.ts'
 

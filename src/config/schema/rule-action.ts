@@ -1,7 +1,7 @@
 // Actions of a rule: names of configured actions, and functions with arguments.
 
 import { readItems } from './collections.ts'
-import { toPlain, type ConfigValue, type PlainValue } from '../hocon/values.ts'
+import { toPlain, type ConfigValue, type PlainValue } from '../hocon/config-values.ts'
 import { maxTextBytes, createTypeProblem, toScalarText, type ReadValue, type SettingType } from './setting-type.ts'
 
 /** All texts are templates. */

@@ -2,7 +2,7 @@
 
 import { quoteForMessage } from '../hocon/config-errors.ts'
 import type { NamedPath } from './named-path.ts'
-import { readScalar, formatScalar, type ConfigValue, type PlainValue, type Position } from '../hocon/values.ts'
+import { readScalar, formatScalar, type ConfigValue, type PlainValue, type Position } from '../hocon/config-values.ts'
 
 /** A valid value, possibly with a warning, or what is wrong. `at`: the part of the value that is meant, if not all. */
 export type ReadValue<T> =

@@ -3,7 +3,7 @@
 import { aclRule } from '../acl/acl-rule-setting.ts'
 import { maxAclRules } from '../acl/read-acl-file.ts'
 import { listOf } from '../schema/collections.ts'
-import { path } from '../schema/path.ts'
+import { path } from '../schema/path-type.ts'
 import { duration } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 import { choice, integer, optional } from '../schema/setting-type.ts'

@@ -1,7 +1,7 @@
 // Authenticators of auth: the chain and its members.
 
 import { listOf, textMap } from '../schema/collections.ts'
-import { path } from '../schema/path.ts'
+import { path } from '../schema/path-type.ts'
 import { duration } from '../schema/quantities.ts'
 import { namedSection, section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'

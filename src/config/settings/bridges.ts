@@ -1,7 +1,7 @@
 // bridges: connections to remote brokers. Settings without effect are kept, shown, and reported in a warning.
 
 import { listOf, record, textMap } from '../schema/collections.ts'
-import { path } from '../schema/path.ts'
+import { path } from '../schema/path-type.ts'
 import { outgoingTls } from '../schema/outgoing-tls.ts'
 import { duration } from '../schema/quantities.ts'
 import { namedSection, section, setting, appliedAtOnce } from '../schema/setting.ts'

@@ -1,6 +1,6 @@
 // http_server: the management API over HTTP, and its first administrator.
 
-import { path } from '../schema/path.ts'
+import { path } from '../schema/path-type.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'

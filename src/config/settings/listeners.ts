@@ -5,7 +5,7 @@ import { accessRule, addressRange } from '../schema/access-rule.ts'
 import { bind, bindWithPath, type Bind, type BindWithPath } from '../schema/bind.ts'
 import { listOf } from '../schema/collections.ts'
 import { namespaceName } from '../schema/namespace.ts'
-import { path } from '../schema/path.ts'
+import { path } from '../schema/path-type.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { boolean, choice, integer, optional, text, type SettingType } from '../schema/setting-type.ts'
 import {

@@ -1,5 +1,5 @@
 import { listOf } from '../schema/collections.ts'
-import { path } from '../schema/path.ts'
+import { path } from '../schema/path-type.ts'
 import { size } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 import { choice, integer, optional, text, type SettingType } from '../schema/setting-type.ts'

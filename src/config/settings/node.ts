@@ -4,7 +4,7 @@ import { deniedAddresses } from '../schema/access-rule.ts'
 import { address } from '../schema/bind.ts'
 import { listOf } from '../schema/collections.ts'
 import { choice, boolean, integer, optional, text } from '../schema/setting-type.ts'
-import { localDirectory, path } from '../schema/path.ts'
+import { localDirectory, path } from '../schema/path-type.ts'
 import { duration, size } from '../schema/quantities.ts'
 import { section, setting } from '../schema/setting.ts'
 

@@ -1,7 +1,7 @@
 // rules, preset, plugin, and other settings of NanoMQ that are accepted without effect.
 
 import { listOf, record } from '../schema/collections.ts'
-import { path } from '../schema/path.ts'
+import { path } from '../schema/path-type.ts'
 import { duration } from '../schema/quantities.ts'
 import { appliedAtOnce, namedSection, openSection, section, setting } from '../schema/setting.ts'
 import { choice, integer, optional, text } from '../schema/setting-type.ts'

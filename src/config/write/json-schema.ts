@@ -1,7 +1,7 @@
 // Writes the JSON Schema of the configuration (`godwit config schema`).
 
 import { parseHocon } from '../hocon/parse-hocon.ts'
-import { toPlain, type PlainValue } from '../hocon/values.ts'
+import { toPlain, type PlainValue } from '../hocon/config-values.ts'
 import type { SchemaNode, Section, Setting } from '../schema/setting.ts'
 import { root } from '../settings/root.ts'
 

@@ -1,7 +1,7 @@
 // Writes docs/CONFIGURATION.md: every setting, and the syntax of a configuration.
 
 import { describeDefault } from '../check/check-settings.ts'
-import { hoconLimits } from '../hocon/limits.ts'
+import { hoconLimits } from '../hocon/hocon-limits.ts'
 import type { Section, Setting } from '../schema/setting.ts'
 import { ignoredSettings } from '../settings/ignored-settings.ts'
 import { root } from '../settings/root.ts'

@@ -4,7 +4,7 @@ import { type Endpoint, failure, failureWithReason, namespaceKey } from '../defi
 import { reasons } from '../definition/reasons.ts'
 import type { TObject, TSchema } from '../definition/schema.ts'
 import { listPossibleFailures, listPossibleReasons } from './possible-failures.ts'
-import { deriveTag, listUrls } from './urls.ts'
+import { deriveTag, listUrls } from './list-urls.ts'
 
 /** A JSON value of the document. */
 export interface DocumentPart {

@@ -15,7 +15,7 @@ import { Delivery } from '../state/sessions/delivery.ts'
 import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import type { Message } from '../messages/message.ts'
-import { allocateDelivery } from '../outgoing/held-bytes.ts'
+import { allocateDelivery } from '../outgoing/delivery-memory.ts'
 import { deleteDelivery, putRecord, releasePayload } from '../queues/persistent-queue.ts'
 import { recordGapsBelow } from '../queues/queue-gaps.ts'
 

@@ -14,7 +14,7 @@ import {
 import { loopMarkerName, hasRemoteSessionLost, parseSpoolLimits } from '../messages/internal-client-options.ts'
 import type { Identity } from '../messages/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { Parts, RefusalParts, WillRecordParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { updatePresence } from '../peers/update-interest.ts'

@@ -5,7 +5,7 @@ import { isInternalClient } from '../messages/internal-clients.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { SubscriptionUsage } from '../state/sessions/subscription-usage.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 
 /**
  * Returns whether a new subscription to `filter` would exceed a limit. For internal clients the configuration decides, so only

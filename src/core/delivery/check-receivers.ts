@@ -1,6 +1,6 @@
 // Checks of the receivers of a message before it is delivered: whether one of them stores it, and whether their queues have space.
 
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { Parts, PermitParts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'

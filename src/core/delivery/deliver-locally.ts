@@ -1,7 +1,7 @@
 // Delivers one message to all matching sessions of this shard.
 
 import type { RemainingReceivers } from '../../records/index.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { DeliverParts, EnqueueParts, Parts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'

@@ -12,7 +12,7 @@
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { OutputLists } from '../state/output-lists.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { RedeliverParts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
 import type { SharedAssignments } from '../state/sessions/shared-assignments.ts'

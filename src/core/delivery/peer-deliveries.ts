@@ -2,7 +2,7 @@
 
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
 import type { RemainingReceivers } from '../../records/index.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { Message } from '../messages/message.ts'
 import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'

@@ -6,7 +6,7 @@
 
 import { Topic, type MessageProperties, type QoS, type TopicName } from '../../protocol/index.ts'
 import { copyRetainedFields, Message, never, type RetainedOrigin } from './message.ts'
-import { measureMessage } from './message-size.ts'
+import { measureMessage } from './measure-message.ts'
 
 /**
  * A number that is not a small integer of V8 takes 16 further bytes in each object, so a time is two: `2 ** 30` ms and the rest.

@@ -11,7 +11,7 @@ import type { Message } from '../messages/message.ts'
 import type { PeerMessage, PeerNumber } from './peer-messages.ts'
 import type { CountedTopic, MatchedRule, RulePublication } from './rule-hook.ts'
 import type { RuleTrigger, RuleTriggerKind } from './rule-trigger.ts'
-import type { CoreSettings } from './settings.ts'
+import type { CoreSettings } from './core-settings.ts'
 
 /**
  * Identifies a request in the outputs; its response has the same ID. IDs are not reused until the restart of the shard.

@@ -5,7 +5,7 @@ import type { AckParts, Parts } from '../state/parts.ts'
 import type { StorageState } from '../state/storage-state.ts'
 import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading } from './read-pause-reasons.ts'
-import { releaseWrittenWills } from './will-bytes.ts'
+import { releaseWrittenWills } from './will-memory.ts'
 import { headBits, sendKinds, type SendList } from '../model/send-list.ts'
 
 export function handleCommitted(

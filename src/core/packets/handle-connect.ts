@@ -5,7 +5,7 @@ import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts
 import { isInternalClient } from '../messages/internal-clients.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { StorageState } from '../state/storage-state.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { AuthenticationResult } from '../model/inputs.ts'

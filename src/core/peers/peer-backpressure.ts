@@ -2,7 +2,7 @@
 // receives nothing until it has restarted; meanwhile, the number of messages stored for it is limited.
 
 import type { QoS, Topic } from '../../protocol/index.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { Parts } from '../state/parts.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'

@@ -7,7 +7,7 @@ import { sendAck } from '../outgoing/send-to-client.ts'
 import { getState } from '../state/connection-state.ts'
 import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
 import type { Message } from '../messages/message.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { Parts } from '../state/parts.ts'
 import { type Delay, delayProblem, type findDelayedLimit } from './delay-message.ts'
 

@@ -13,7 +13,7 @@ import { decidePublishPermit } from '../peers/peer-backpressure.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { EnqueueParts, Parts, PermitParts, WillParts } from '../state/parts.ts'
-import { beginResult, type KeptResult } from './keep-result.ts'
+import { beginResult, type KeptResult } from './store-result.ts'
 import { delayMessage, findDelayedLimit, readDelay } from './delay-message.ts'
 import { matchesFullPeerSession, matchesFullSession, needsStorage } from '../delivery/check-receivers.ts'
 

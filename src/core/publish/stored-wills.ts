@@ -12,11 +12,11 @@
 // sessions have the will already. A peer that had committed it may get it twice. A QoS 2 delayed message (`delay-message.ts`) has a
 // name, by which peers recognise it until its record is deleted.
 
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { Parts, ReleaseParts, WillRecordParts } from '../state/parts.ts'
 import type { PendingWill, WillState } from '../state/will-state.ts'
 import { createMessageFromStored, toStored, type Message } from '../messages/message.ts'
-import { measureMessage } from '../messages/message-size.ts'
+import { measureMessage } from '../messages/measure-message.ts'
 import type { RemainingReceivers, WillRecord } from '../../records/index.ts'
 import {
   toClientId,
@@ -28,7 +28,7 @@ import {
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import type { PeerPublish } from '../model/peer-messages.ts'
 import { sendRelease } from '../peers/qos2-forwarding.ts'
-import { countWill, measurePendingWill } from '../outgoing/will-bytes.ts'
+import { countWill, measurePendingWill } from '../outgoing/will-memory.ts'
 import { SessionWill } from '../state/sessions/session-will.ts'
 import { parseTopicName } from '../../protocol/index.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'

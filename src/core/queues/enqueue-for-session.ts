@@ -5,7 +5,7 @@ import { abandonedSequence } from '../../records/index.ts'
 import { encodePublishedQoS } from '../messages/internal-client-options.ts'
 import type { Batches } from '../model/batches.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { EnqueueParts, Parts, QueueParts, TransmitParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { copyOut, type Message } from '../messages/message.ts'
@@ -23,7 +23,7 @@ import {
   sendPublishWithExtra,
   selectSendList,
 } from '../outgoing/send-to-client.ts'
-import { allocateDelivery, releaseDelivery, countWaitingBytes } from '../outgoing/held-bytes.ts'
+import { allocateDelivery, releaseDelivery, countWaitingBytes } from '../outgoing/delivery-memory.ts'
 import { countDelivery, isDeferred } from '../outgoing/deliveries-rate.ts'
 import {
   deleteDelivery,

@@ -3,13 +3,13 @@
 
 import { parseTopicName, type TopicTable } from '../../protocol/index.ts'
 import type { QueuedRecord, SessionRecord, StoredChange } from '../../records/index.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { Parts, QueueParts } from '../state/parts.ts'
 import type { Batches } from '../model/batches.ts'
 import { isInternalClient } from '../messages/internal-clients.ts'
 import { createMessageFromStored, toStored, type Message } from '../messages/message.ts'
 import { maxAckDelayMs, type AckLatency } from '../state/sessions/ack-latency.ts'
-import { releaseDelivery } from '../outgoing/held-bytes.ts'
+import { releaseDelivery } from '../outgoing/delivery-memory.ts'
 import { announceFull, announceSpace } from '../peers/full-session-notice.ts'
 import { neverExpires, type Session, type PersistentQueue, type SessionDelivery } from '../state/sessions/session.ts'
 

@@ -3,7 +3,7 @@
 
 import { parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { RetainedState } from '../state/retained-state.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { Parts, RetainedParts } from '../state/parts.ts'
 import {
   never,
@@ -13,7 +13,7 @@ import {
   type RetainedOrigin,
   type Message,
 } from '../messages/message.ts'
-import { measureMessage } from '../messages/message-size.ts'
+import { measureMessage } from '../messages/measure-message.ts'
 import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
 import { parseTopicNamespace } from '../namespaces/namespaced-names.ts'
 import { SmallRetained, StoredRetained, type RetainedMessage } from '../messages/retained-message.ts'

@@ -12,7 +12,7 @@ import { type RetainedReplay, RetainedReplayQueue } from '../state/sessions/reta
 import type { Session } from '../state/sessions/session.ts'
 import { StoredRetained, type RetainedMessage } from '../messages/retained-message.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
-import { countWaitingBytes } from '../outgoing/held-bytes.ts'
+import { countWaitingBytes } from '../outgoing/delivery-memory.ts'
 import { sendPingresp } from '../outgoing/send-to-client.ts'
 import { isDeferred } from '../outgoing/deliveries-rate.ts'
 import { enqueueForSession, createUpgradedDelivery } from '../queues/enqueue-for-session.ts'

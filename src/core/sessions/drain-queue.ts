@@ -21,7 +21,7 @@ import {
   sendFirst,
   transmit,
 } from '../queues/enqueue-for-session.ts'
-import { allocateDelivery, countWaitingBytes } from '../outgoing/held-bytes.ts'
+import { allocateDelivery, countWaitingBytes } from '../outgoing/delivery-memory.ts'
 import { restoreReceived } from '../bridge/bridge-replay.ts'
 import { findSharedGroup, reassignToPeer, reassignToMember } from '../shared/reassign-shared.ts'
 import { fitsMaximumPacket, sendAck } from '../outgoing/send-to-client.ts'

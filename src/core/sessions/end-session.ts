@@ -13,7 +13,7 @@ import {
 } from '../state/sessions/session.ts'
 import { storeForMembers } from '../shared/expired-session-redelivery.ts'
 import { releaseAllOnPeers } from '../peers/qos2-forwarding.ts'
-import { releaseInFlightMemory } from '../outgoing/held-bytes.ts'
+import { releaseInFlightMemory } from '../outgoing/delivery-memory.ts'
 import { removeSubscriptions } from './remove-subscriptions.ts'
 import { forgetBehind } from '../queues/enqueue-for-session.ts'
 import { updatePresence } from '../peers/update-interest.ts'

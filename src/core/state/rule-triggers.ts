@@ -7,7 +7,7 @@
 
 import type { BufferPool } from '../messages/buffer-pool.ts'
 import { copyOut, type Message } from '../messages/message.ts'
-import { measureMessage } from '../messages/message-size.ts'
+import { measureMessage } from '../messages/measure-message.ts'
 import {
   findTriggerMessage,
   ruleTriggerKinds,

@@ -7,7 +7,7 @@
 // An entry stays in its part until it is deleted. So a walk along the parts visits every entry exactly once that exists during
 // the whole walk: the iterator of a Map guarantees that for each part.
 
-import { hashText } from './text-hash.ts'
+import { hashText } from './hash-text.ts'
 
 const firstCapacity = 32_768
 const partCount = 256

@@ -29,7 +29,7 @@
 // always stale. A watch also belongs to one set of cells: another broker has another era.
 
 import type { TopicFilter, TopicName } from '../../protocol/index.ts'
-import { hashStart, hashStep } from './text-hash.ts'
+import { hashStart, hashStep } from './hash-text.ts'
 
 const separator = '/'.charCodeAt(0)
 const cellCount = 65_536

@@ -18,18 +18,18 @@ import {
   findSubscribeObstacle,
   type ClientStatus,
   findClientStatus,
-} from './explanation.ts'
+} from './explain-client.ts'
 import { type DelayedView, findDelayed, listDelayed } from './delayed-list.ts'
-import { type RecountedUse, recountMemory } from './memory-recount.ts'
+import { type RecountedUse, recountMemory } from './recount-memory.ts'
 import { listNearlyFull, type NearlyFullSession } from './nearly-full-sessions.ts'
 import { type MemoryUser, walkMemoryUsers } from './memory-users.ts'
-import { estimateDelivery, type DeliveryEstimate } from './delivery-estimate.ts'
+import { estimateDelivery, type DeliveryEstimate } from './estimate-delivery.ts'
 import { findRetainedView, type RetainedMessageView, type RetainedWalk, walkRetained } from './retained-list.ts'
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { type ClientFilter, listClients } from './client-list.ts'
 import { toClientQueue, type ClientQueueView } from './client-queue.ts'
-import { findClientId } from './client-id-of.ts'
+import { findClientId } from './find-client-id.ts'
 import { type ClientView, toClientView } from './client-view.ts'
 import { listSubscriptions, type SubscriptionFilter, type SubscriptionView } from './subscription-list.ts'
 import type { Slice, SliceWanted } from './walk.ts'

@@ -2,7 +2,7 @@
 
 import type { Connection, GatewayClient } from '../model/connection.ts'
 import type { Session } from '../state/sessions/session.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 
 export interface ClientView {
   readonly clientId: string

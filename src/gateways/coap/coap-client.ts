@@ -23,7 +23,7 @@ import {
 } from '../gateway.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { type Observation, CoapObservations } from './coap-observations.ts'
-import { type RetainedReadDone, RetainedReads } from './retained-reads.ts'
+import { type RetainedReadDone, RetainedReads } from './coap-retained-reads.ts'
 import type { CoapSettings } from './coap-settings.ts'
 import { toPingIntervalMs } from '../ping-interval.ts'
 

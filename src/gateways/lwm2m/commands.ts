@@ -13,9 +13,9 @@ import {
 import { decodeContent, formats } from './content.ts'
 import { splitLinks } from './link-format.ts'
 import type { ObjectDefinitions } from './objects.ts'
-import { type ObjectPath, parsePath, formatPath } from './path.ts'
+import { type ObjectPath, parsePath, formatPath } from './lwm2m-path.ts'
 import { encodeTlv, type TlvResource } from './tlv.ts'
-import { encodeValue } from './values.ts'
+import { encodeValue } from './lwm2m-values.ts'
 
 type JsonObject = Readonly<Record<string, unknown>>
 

@@ -3,9 +3,9 @@
 import { linkFormat } from '../coap/endpoint/coap-message.ts'
 import { type CborValue, decodeCbor } from './cbor.ts'
 import type { ObjectDefinitions } from './objects.ts'
-import { type ObjectPath, parsePath } from './path.ts'
+import { type ObjectPath, parsePath } from './lwm2m-path.ts'
 import { decodeTlv } from './tlv.ts'
-import { toJsonNumber, type JsonValue, type ResourceValue, decodeValue, parseValue } from './values.ts'
+import { toJsonNumber, type JsonValue, type ResourceValue, decodeValue, parseValue } from './lwm2m-values.ts'
 
 /** CoRE content formats; `old`: of drafts, which devices still use. */
 export const formats = {

@@ -4,7 +4,7 @@ import type { CoapMessage } from '../coap/endpoint/coap-message.ts'
 import { options, readUint } from '../coap/endpoint/coap-message.ts'
 import { findOwnerShard, type ShardPlace } from '../shard-place.ts'
 import { type Command, parseCommand } from './commands.ts'
-import { parsePath, formatPath } from './path.ts'
+import { parsePath, formatPath } from './lwm2m-path.ts'
 import type { StoredDevice } from './registration.ts'
 
 const maxObservations = 256

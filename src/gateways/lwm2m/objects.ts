@@ -2,7 +2,7 @@
 // if they are UTF-8, otherwise bytes.
 
 import type { ObjectDefinition } from './object-definition.ts'
-import type { ObjectPath } from './path.ts'
+import type { ObjectPath } from './lwm2m-path.ts'
 import type { ResourceType } from './resource-type.ts'
 
 const letters: Readonly<Record<string, ResourceType>> = {

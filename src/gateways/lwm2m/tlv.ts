@@ -3,8 +3,8 @@
 //   2 bits kind | 1 bit: id of 2 octets | 2 bits: octets of the length | 3 bits length, where these are 0
 
 import type { ObjectDefinitions } from './objects.ts'
-import type { ObjectPath } from './path.ts'
-import { type ResourceValue, decodeValue } from './values.ts'
+import type { ObjectPath } from './lwm2m-path.ts'
+import { type ResourceValue, decodeValue } from './lwm2m-values.ts'
 
 const kinds = { objectInstance: 0, resourceInstance: 1, multipleResource: 2, resource: 3 } as const
 const maxValues = 4_096

@@ -23,7 +23,7 @@ import {
 import { StompDecoder, type StompFrame, type StompVersion, writeFrame } from './frames.ts'
 import { maxUnacknowledged, Publications, type Settled } from './publications.ts'
 import type { StompSettings } from './stomp-settings.ts'
-import { Subscriptions } from './subscriptions.ts'
+import { Subscriptions } from './stomp-subscriptions.ts'
 import { toPingIntervalMs } from '../ping-interval.ts'
 
 const versions: readonly StompVersion[] = ['1.2', '1.1', '1.0']

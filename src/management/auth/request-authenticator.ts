@@ -3,11 +3,11 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Caller } from '../../contract/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import { FailedLogins } from './failed-logins.ts'
-import { maxAuthorizationBytes } from '../http/limits.ts'
+import { FailedLogins } from './failed-login-log.ts'
+import { maxAuthorizationBytes } from '../http/http-limits.ts'
 import { ApiError, refuse, refuseFor } from '../http/api-error.ts'
 import { LoginBackoff } from './login-backoff.ts'
-import type { SingleSignOn, SsoResponse, SsoBegun, SsoFailure } from './single-sign-on.ts'
+import type { SingleSignOn, SsoResponse, SsoBegun, SsoFailure } from './single-sign-on-types.ts'
 
 export type LoggedIn = Omit<Caller, 'address'>
 

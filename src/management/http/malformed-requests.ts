@@ -4,7 +4,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { allowedMethods, refuseMethod } from './not-found.ts'
-import { maxHeaderBytes } from './limits.ts'
+import { maxHeaderBytes } from './http-limits.ts'
 import { formatErrorBody, refuse } from './api-error.ts'
 
 const reasons: Readonly<Record<string, string>> = {

@@ -11,9 +11,9 @@ import {
   shapeOf,
 } from '../../contract/index.ts'
 import { type ApiError, refuse, quoteShortened } from './api-error.ts'
-import { findJsonFault } from './json-fault.ts'
-import { checkMisspelledKeys } from './misspelled-key.ts'
-import { checkUnknownRights } from './unknown-rights.ts'
+import { findJsonFault } from './find-json-fault.ts'
+import { checkMisspelledKeys } from './check-misspelled-keys.ts'
+import { checkUnknownRights } from './check-unknown-rights.ts'
 
 /** The checks of one endpoint, compiled once. */
 export class RequestShapes {

@@ -4,7 +4,7 @@
 import type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from './list-slice.ts'
 import { type ApiError, refuse } from '../http/api-error.ts'
 import { JsonText } from '../http/json-text.ts'
-import { beginning, formatCursor, type Paging } from './paging.ts'
+import { beginning, formatCursor, type Paging } from './parse-paging.ts'
 
 /** Rows that are collected before the response starts: until then a missing shard can still be reported. */
 const rowsBeforeHead = 10_000

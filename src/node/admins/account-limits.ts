@@ -1,4 +1,4 @@
-import type { AccessRecords } from '../records/access-records.ts'
+import type { AccessRecords } from '../records/stored-access-records.ts'
 
 /** Maximum number of accounts and API keys of one node, together. */
 export const maxAdmins = 10_000

@@ -4,7 +4,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Accounts, LoggedIn } from '../../management/index.ts'
 import type { AccountRecord, ApiKeyRecord, StoredPassword } from '../../records/index.ts'
-import type { AccessRecords } from '../records/access-records.ts'
+import type { AccessRecords } from '../records/stored-access-records.ts'
 import type { PasswordHasher } from './password-hashing.ts'
 import type { RecentLogins } from './recent-logins.ts'
 import { isWellKnownPassword } from './well-known-passwords.ts'

@@ -7,7 +7,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { GodwitConfig } from '../../config/index.ts'
-import type { AccessRecords } from '../records/access-records.ts'
+import type { AccessRecords } from '../records/stored-access-records.ts'
 import type { PasswordHasher } from './password-hashing.ts'
 import type { ConfiguredAccount } from './admin-authentication.ts'
 import { isWellKnownPassword } from './well-known-passwords.ts'

@@ -7,7 +7,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import type { Logins, LoggedIn } from '../../management/index.ts'
-import type { AccessRecords } from '../records/access-records.ts'
+import type { AccessRecords } from '../records/stored-access-records.ts'
 import { toCaller, createConfiguredCaller, type ConfiguredAccount } from './admin-authentication.ts'
 
 export interface LoginDependencies {

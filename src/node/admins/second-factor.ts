@@ -2,7 +2,7 @@
 
 import type { SecondFactors } from '../../management/index.ts'
 import type { AccountRecord } from '../../records/index.ts'
-import type { AccessRecords } from '../records/access-records.ts'
+import type { AccessRecords } from '../records/stored-access-records.ts'
 import type { ConfiguredAccount } from './admin-authentication.ts'
 import { formatOtpauthUri, findStep, writeBase32 } from './totp.ts'
 

@@ -2,7 +2,7 @@
 // the API would refuse.
 
 import type { TableRecord } from '../../backup/index.ts'
-import type { AccessRecords } from '../records/access-records.ts'
+import type { AccessRecords } from '../records/stored-access-records.ts'
 import { maxNamespaces } from '../records/namespace-limits.ts'
 import { maxAdmins } from '../admins/account-limits.ts'
 

@@ -23,7 +23,12 @@ import {
   createRefusal,
 } from './backup-folder.ts'
 import { listAccountSets, checkFile, type CheckPlan } from './check-file.ts'
-import { type ArchiveDifference, Comparison, compareConfigurations, readPlainConfiguration } from './compare.ts'
+import {
+  type ArchiveDifference,
+  Comparison,
+  compareConfigurations,
+  readPlainConfiguration,
+} from './compare-archives.ts'
 import {
   collectConfiguration,
   selectNamespace,

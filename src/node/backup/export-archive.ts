@@ -16,7 +16,7 @@ import {
 } from '../../backup/index.ts'
 import type { PlainValue } from '../../config/index.ts'
 import { type BackupFile, type BackupRefusal, archiveSuffix, type BackupFolder } from './backup-folder.ts'
-import type { AccessRecords } from '../records/access-records.ts'
+import type { AccessRecords } from '../records/stored-access-records.ts'
 import { ReadingInterrupted, type Store } from '../../storage/index.ts'
 import { gatherFiles, type GatheredFiles } from './archived-files.ts'
 import { selectNamespaceConfiguration } from './namespace-configuration.ts'

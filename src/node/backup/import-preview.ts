@@ -9,7 +9,7 @@ import {
   recordConflict,
   createEmptyCounts,
 } from './import-tables.ts'
-import type { AccessRecords } from '../records/access-records.ts'
+import type { AccessRecords } from '../records/stored-access-records.ts'
 import { ScanBudget } from '../records/record-scan.ts'
 
 /** Takes every record of an archive, and compares it with the current one. */

@@ -14,7 +14,7 @@ import {
 import { type ImportedMessages, computeTopicShard } from '../../core/index.ts'
 import type { RetainedRecord } from '../../records/index.ts'
 import type { RetainedToImport } from '../../shard/index.ts'
-import type { AccessRecords, NodeRecord } from '../records/access-records.ts'
+import type { AccessRecords, NodeRecord } from '../records/stored-access-records.ts'
 import type { ShadowedCredentials } from '../records/shadowed-credentials.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 

@@ -3,7 +3,7 @@
 import { type TableName, tableNames, type TableRecord, kindOfTable } from '../../backup/index.ts'
 import type { StoredRecord } from '../../records/index.ts'
 import type { Store } from '../../storage/index.ts'
-import type { AccessRecords } from '../records/access-records.ts'
+import type { AccessRecords } from '../records/stored-access-records.ts'
 
 export type BrokerSnapshot = Readonly<Record<TableName, Iterable<TableRecord> | AsyncIterable<TableRecord>>>
 

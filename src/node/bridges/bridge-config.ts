@@ -20,7 +20,7 @@ import {
 } from '../../config/index.ts'
 import type { BridgeLink, BridgeAssignment, BridgeReport } from '../../shard/index.ts'
 import { problemOfDialFiles } from '../../transports/index.ts'
-import { toMqttSources } from './mqtt-sources.ts'
+import { toMqttSources } from './to-mqtt-sources.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
 export interface BridgeConfigOptions {

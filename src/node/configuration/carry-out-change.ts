@@ -14,7 +14,7 @@ import {
   toPlain,
   type Warning,
 } from '../../config/index.ts'
-import { checkAccountChange } from './account-settings.ts'
+import { checkAccountChange } from './check-account-change.ts'
 import { applyEverywhere } from './config-consumers.ts'
 import type { ConfigState } from './config-history.ts'
 import { type ConfigLayers, nothingChanged, writeSettings } from './layers/config-layers.ts'

@@ -16,7 +16,7 @@ import type { ConfigAuthor } from './config-history.ts'
 import { type ConfigLayers, loadLayers, nothingChanged, type TextOrigin } from './layers/config-layers.ts'
 import type { ConfigConsumer } from './config-consumers.ts'
 import type { ConfigManagerOptions } from './config-manager-options.ts'
-import { findLocalErrors } from './layers/local-settings.ts'
+import { findLocalErrors } from './layers/local-layers.ts'
 import { isPinned, listPinnedPaths, listSettings } from './layers/setting-paths.ts'
 
 /** A change of the configuration, without its content. */

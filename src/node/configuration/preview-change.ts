@@ -5,7 +5,7 @@ import { type ConfigLayers, loadLayers } from './layers/config-layers.ts'
 import type { ConfigOutcome, PreviewedChange } from './config-outcome.ts'
 import { type ConfigRefusal, refuseErrors, refuseProblem } from './config-refusals.ts'
 import type { CurrentConfiguration } from './current-configuration.ts'
-import { findLocalErrors } from './layers/local-settings.ts'
+import { findLocalErrors } from './layers/local-layers.ts'
 
 /** Returns the differences between the current configuration and that of `layers`, which come over the API. */
 export function previewLayers(

@@ -22,9 +22,9 @@ import {
   readDocument,
   parsePlainSettings,
 } from './layers/config-layers.ts'
-import { findLostChanges, findLostFileProblem, readNewestVersion } from './lost-settings.ts'
-import { mergeLayers } from './layers/layers-over.ts'
-import { findOverruledSettings } from './layers/overruled-settings.ts'
+import { findLostChanges, findLostFileProblem, readNewestVersion } from './find-lost-file-problem.ts'
+import { mergeLayers } from './layers/merge-layers.ts'
+import { findOverruledSettings } from './layers/find-overruled-settings.ts'
 import { dataEntries } from '../data-dir/data-entries.ts'
 
 export interface ConfigurationRequest {

@@ -1,7 +1,7 @@
 // The text of a configuration from the API.
 
 import { hoconLimits, mergeObjects } from '../../config/index.ts'
-import { keepStoredAccount } from './account-settings.ts'
+import { keepStoredAccount } from './check-account-change.ts'
 import type { AllowedPaths } from './layers/allowed-paths.ts'
 import {
   type ConfigDocument,
@@ -14,7 +14,7 @@ import {
 } from './layers/config-layers.ts'
 import { type ConfigRefusal, refuseErrors } from './config-refusals.ts'
 import type { CurrentConfiguration } from './current-configuration.ts'
-import { selectKeptLocal } from './layers/local-settings.ts'
+import { selectKeptLocal } from './layers/local-layers.ts'
 import { listMaskedPaths, selectStored } from './layers/setting-paths.ts'
 
 /**

@@ -12,7 +12,7 @@ import type { ConfigConsumer, Problem } from '../configuration/config-consumers.
 import { listHosts, listPortHosts, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { type Place, reserveTcpPort, reserveUdpPort } from '../listeners/reserve-port.ts'
 import { createConnectionSlots } from '../shards/connection-slots.ts'
-import { resolveListenerAuthentication } from './gateway-authentication.ts'
+import { resolveListenerAuthentication } from './to-listener-authentication.ts'
 import {
   type Gateway,
   type GatewaySocket,
@@ -21,7 +21,7 @@ import {
   findSecurityProblems,
   toSecurity,
   listSockets,
-} from './gateway-sockets.ts'
+} from './configured-sockets.ts'
 import { loadObjects } from './load-objects.ts'
 
 /** Number of the first gateway listener. The numbers are above those of all other listeners, and are not reused while the node runs. */

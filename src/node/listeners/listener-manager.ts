@@ -14,7 +14,7 @@ import { type ListenerCounts, type Log, readListenerTable } from '../../telemetr
 import { isSocketPath, usedSlots } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { resolveChanged, listHosts, type ListenerAddress, resolveListener } from './listener-addresses.ts'
-import { omitMissingQuic } from './quic-presence.ts'
+import { omitMissingQuic } from './omit-missing-quic.ts'
 import { replaceListeners, placeListener } from './listener-placement.ts'
 
 export interface ListenerState extends ListenerCounts {

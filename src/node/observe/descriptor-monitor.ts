@@ -9,7 +9,7 @@
 
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { devNull } from 'node:os'
-import type { Alarms } from './alarms.ts'
+import type { Alarms } from './raised-alarms.ts'
 import { setFreeDescriptors } from '../../transports/index.ts'
 import { parseOpenFileLimit } from '../data-dir/machine-limits.ts'
 

@@ -8,7 +8,7 @@
 // restricted.
 
 import type { MemoryLevel } from '../../core/index.ts'
-import type { Alarms } from './alarms.ts'
+import type { Alarms } from './raised-alarms.ts'
 
 export const lookIntervalMs = 50
 const parts = { soft: 0.7, softEnds: 0.65, hard: 0.8, hardEnds: 0.75 } as const

@@ -1,7 +1,7 @@
 // Detects a shard whose event loop is late for several seconds: it is overloaded, and all of its clients wait.
 
 import { type Histograms, histogramRows } from '../../telemetry/index.ts'
-import type { Alarms } from './alarms.ts'
+import type { Alarms } from './raised-alarms.ts'
 
 /** This delay, in this number of consecutive checks; one check per second. */
 const lateSeconds = 0.5

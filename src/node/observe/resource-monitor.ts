@@ -3,7 +3,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
-import type { Alarms } from './alarms.ts'
+import type { Alarms } from './raised-alarms.ts'
 
 /** A certificate that the broker uses. */
 export interface CertificateReading {

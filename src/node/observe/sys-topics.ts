@@ -3,7 +3,7 @@
 
 import type { BrokerMessage } from '../../shard/index.ts'
 import { type CounterName, readCounters } from '../../telemetry/index.ts'
-import type { Alarm } from './alarms.ts'
+import type { Alarm } from './raised-alarms.ts'
 
 export interface SysTopicsOptions {
   readonly nodeName: string

@@ -4,7 +4,7 @@
 import type { GodwitConfig } from '../../config/index.ts'
 import type { CredentialRecord } from '../../records/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import type { AccessRecords } from './access-records.ts'
+import type { AccessRecords } from './stored-access-records.ts'
 import type { ConfigConsumer } from '../configuration/config-consumers.ts'
 
 type Named = Pick<CredentialRecord, 'by' | 'id'>

@@ -1,7 +1,7 @@
 // Triggers rules of `$events/sys/alarm_activated` and `$events/sys/alarm_deactivated`. Alarms are raised on the main thread, and rules run on
 // shards.
 
-import type { Alarm } from '../observe/alarms.ts'
+import type { Alarm } from '../observe/raised-alarms.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 /** Runs the rules on one shard. If an active alarm is raised again, no rule runs. */

@@ -3,7 +3,7 @@
 import { type MemoryUse, memoryUses } from '../../core/index.ts'
 import { IdleGc, largestUsers, threadHeap, readMemoryTable } from '../../shard/index.ts'
 import { histogramRows } from '../../telemetry/index.ts'
-import type { Alarms } from '../observe/alarms.ts'
+import type { Alarms } from '../observe/raised-alarms.ts'
 import { readResidentBytes } from '../data-dir/machine-limits.ts'
 import { lookIntervalMs, MemoryMonitor, formatMib, shortestCollectionIntervalMs } from '../observe/memory-monitor.ts'
 import type { ShardSupervisor } from './shard-supervisor.ts'

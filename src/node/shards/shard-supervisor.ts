@@ -19,7 +19,7 @@ import type {
 } from '../../shard/index.ts'
 import type { StoreOwner } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
-import type { Alarms } from '../observe/alarms.ts'
+import type { Alarms } from '../observe/raised-alarms.ts'
 import { freeConnectionSlots } from './connection-slots.ts'
 import { type RestartPolicy, type ShardStartOutcome, SupervisedShard } from './supervised-shard.ts'
 

@@ -23,7 +23,7 @@ import {
   type TraceLine,
 } from '../../shard/index.ts'
 import type { StoreConnection, StoreOwner } from '../../storage/index.ts'
-import type { Alarms } from '../observe/alarms.ts'
+import type { Alarms } from '../observe/raised-alarms.ts'
 
 export interface RestartPolicy {
   /** Delay before the first restart; doubled for each further one. */

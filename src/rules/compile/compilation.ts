@@ -2,7 +2,7 @@
 
 import { maxWarnings } from '../limits/rule-limits.ts'
 import { nearestName, positionAt, quoted } from '../../values/index.ts'
-import type { CallNode, PathNode } from '../sql/syntax.ts'
+import type { CallNode, PathNode } from '../sql/sql-syntax.ts'
 import type { Scope } from './scope.ts'
 
 /** Something that compiles, but cannot work as written. */

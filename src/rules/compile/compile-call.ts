@@ -4,7 +4,7 @@ import { convertArgument } from '../functions/arguments.ts'
 import { functionTable } from '../functions/function-table.ts'
 import type { RuleFunction, Signature } from '../functions/rule-function.ts'
 import { quoted, RuleError } from '../../values/index.ts'
-import type { CallNode } from '../sql/syntax.ts'
+import type { CallNode } from '../sql/sql-syntax.ts'
 import type { Compilation } from './compilation.ts'
 import type { Evaluate } from './frame.ts'
 

@@ -22,7 +22,7 @@ import { compileCall } from './compile-call.ts'
 import type { Compilation } from './compilation.ts'
 import type { Evaluate, Frame } from './frame.ts'
 import type { Scope } from './scope.ts'
-import type { CaseNode, Expression, Path, PathNode, Segment } from '../sql/syntax.ts'
+import type { CaseNode, Expression, Path, PathNode, Segment } from '../sql/sql-syntax.ts'
 
 export function compileExpression(expression: Expression, scope: Scope, compilation: Compilation): Evaluate {
   const compile = (inner: Expression): Evaluate => compileExpression(inner, scope, compilation)

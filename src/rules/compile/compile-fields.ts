@@ -10,7 +10,7 @@ import {
   type Step,
   writePath,
 } from '../../values/index.ts'
-import type { Expression, Field, Path } from '../sql/syntax.ts'
+import type { Expression, Field, Path } from '../sql/sql-syntax.ts'
 import type { Compilation } from './compilation.ts'
 import { compileExpression, compileSteps } from './compile-expression.ts'
 import type { Evaluate, Frame } from './frame.ts'

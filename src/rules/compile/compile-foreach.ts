@@ -1,7 +1,7 @@
 // FOREACH: fields, then WHERE, then INCASE and DO for each item.
 
 import { assert } from '../../protocol/index.ts'
-import type { ForeachStatement } from '../sql/syntax.ts'
+import type { ForeachStatement } from '../sql/sql-syntax.ts'
 import { isArray, type MapBuilder, type RuleMap, type RuleValue } from '../../values/index.ts'
 import type { Compilation } from './compilation.ts'
 import { compileExpression } from './compile-expression.ts'

@@ -1,19 +1,19 @@
 // All functions of the rule language. Documentation and API listings are generated from this table.
 
-import { arithmeticFunctions } from './arithmetic.ts'
-import { arrayFunctions } from './arrays.ts'
-import { bitFunctions } from './bits.ts'
-import { conversionFunctions } from './conversion.ts'
-import { encodingFunctions } from './encodings.ts'
-import { mapFunctions } from './maps.ts'
-import { messageFunctions } from './message.ts'
-import { regularExpressionFunctions } from './regular-expressions.ts'
+import { arithmeticFunctions } from './arithmetic-functions.ts'
+import { arrayFunctions } from './array-functions.ts'
+import { bitFunctions } from './bit-functions.ts'
+import { conversionFunctions } from './conversion-functions.ts'
+import { encodingFunctions } from './encoding-functions.ts'
+import { mapFunctions } from './map-functions.ts'
+import { messageFunctions } from './message-functions.ts'
+import { regularExpressionFunctions } from './regex-functions.ts'
 import { readSignature, type FunctionDefinitions, type FunctionSubject, type RuleFunction } from './rule-function.ts'
 import { schemaFunctions } from './schema-functions.ts'
-import { systemFunctions } from './system.ts'
-import { textFunctions } from './text.ts'
-import { timeFunctions } from './time.ts'
-import { typeFunctions } from './types.ts'
+import { systemFunctions } from './system-functions.ts'
+import { textFunctions } from './text-functions.ts'
+import { timeFunctions } from './time-functions.ts'
+import { typeFunctions } from './type-functions.ts'
 
 const bySubject: Readonly<Record<FunctionSubject, FunctionDefinitions>> = {
   Arithmetic: arithmeticFunctions,

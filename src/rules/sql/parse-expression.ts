@@ -10,7 +10,7 @@ import {
 } from '../../values/index.ts'
 import { parseBracketed, parsePath } from './parse-path.ts'
 import type { Token } from './tokens.ts'
-import type { CaseNode, Expression } from './syntax.ts'
+import type { CaseNode, Expression } from './sql-syntax.ts'
 import { isKeyword, type TokenReader } from './token-reader.ts'
 
 const levels: Readonly<Record<string, number>> = {

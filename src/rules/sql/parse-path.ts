@@ -1,7 +1,7 @@
 // Paths, ranges and array literals. Both kinds of brackets start with `[`.
 
 import { maxPathKeys } from '../limits/rule-limits.ts'
-import type { Expression, Path, PathNode, Segment } from './syntax.ts'
+import type { Expression, Path, PathNode, Segment } from './sql-syntax.ts'
 import { isKeyword, type TokenReader } from './token-reader.ts'
 
 /** Parses a position in brackets: the parser for expressions, which uses this file. */

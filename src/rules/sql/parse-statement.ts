@@ -5,7 +5,7 @@ import { maxSources } from '../limits/rule-limits.ts'
 import { checkDepth } from './tree-depth.ts'
 import { parseExpression } from './parse-expression.ts'
 import { parseAlias } from './parse-path.ts'
-import type { Expression, Field, Path, SourceNode, Statement } from './syntax.ts'
+import type { Expression, Field, Path, SourceNode, Statement } from './sql-syntax.ts'
 import { isKeyword, TokenReader } from './token-reader.ts'
 
 /** Returns the syntax tree of a rule. Throws RuleCompileError. */

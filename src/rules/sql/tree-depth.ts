@@ -2,7 +2,7 @@
 
 import { maxTreeDepth } from '../limits/rule-limits.ts'
 import { RuleCompileError } from './compile-error.ts'
-import type { Expression, Field, Path, Statement } from './syntax.ts'
+import type { Expression, Field, Path, Statement } from './sql-syntax.ts'
 
 /** Throws RuleCompileError if an expression of the statement is too deep. */
 export function checkDepth(statement: Statement, sql: string): void {

@@ -13,7 +13,7 @@ import {
   textFromBytes,
 } from '../../values/index.ts'
 import { type Integer, PayloadReader } from '../model/payload-bytes.ts'
-import { checkValueDepth } from '../model/schema.ts'
+import { checkValueDepth } from '../model/compiled-schema.ts'
 import type { AvroType } from './avro-types.ts'
 
 /** Returns the value of data without a header. Throws RuleError, also if bytes are left. */

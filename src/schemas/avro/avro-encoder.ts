@@ -19,7 +19,7 @@ import {
   toFloat,
 } from '../../values/index.ts'
 import { PayloadWriter } from '../model/payload-bytes.ts'
-import { checkValueDepth, ValuePath } from '../model/schema.ts'
+import { checkValueDepth, ValuePath } from '../model/compiled-schema.ts'
 import { type AvroRecord, type AvroType, describeAvro } from './avro-types.ts'
 
 /** Throws RuleError with the path of the value that does not fit. */

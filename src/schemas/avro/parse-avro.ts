@@ -3,7 +3,7 @@
 import { maxSchemaDepth } from '../model/schema-limits.ts'
 import { isArray, isMap, quoted, type RuleMap, type RuleValue, textFromBytes } from '../../values/index.ts'
 import { readSchemaJson } from '../model/read-schema-json.ts'
-import { NodeCounter, SchemaError } from '../model/schema.ts'
+import { NodeCounter, SchemaError } from '../model/compiled-schema.ts'
 import { type AvroField, type AvroRecord, type AvroType, type PrimitiveKind, primitiveKinds } from './avro-types.ts'
 
 /** Throws SchemaError. */

@@ -3,7 +3,7 @@
 import { maxSchemaDepth } from '../model/schema-limits.ts'
 import { type Budget, isArray, isMap, quoted, RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 import { readSchemaJson } from '../model/read-schema-json.ts'
-import { NodeCounter, SchemaError } from '../model/schema.ts'
+import { NodeCounter, SchemaError } from '../model/compiled-schema.ts'
 import { jsonApplicators } from './json-applicators.ts'
 import { jsonAssertions, type KeywordPlace } from './json-assertions.ts'
 import { CheckRun, type JsonCheck, type JsonProblem, createProblem } from './json-check.ts'

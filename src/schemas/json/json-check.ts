@@ -12,7 +12,7 @@ import {
   RuleFloat,
   type RuleValue,
 } from '../../values/index.ts'
-import { checkValueDepth } from '../model/schema.ts'
+import { checkValueDepth } from '../model/compiled-schema.ts'
 
 /** Why a value is refused, and where: the keys that lead there, the last one first. */
 export interface JsonProblem {

@@ -1,7 +1,7 @@
 // Schemas that are JSON: their text as a value, with the place of an error.
 
 import { decodeJson, findJsonError, RuleError, type RuleValue } from '../../values/index.ts'
-import { checkLength, SchemaError } from './schema.ts'
+import { checkLength, SchemaError } from './compiled-schema.ts'
 
 /** Throws SchemaError with line and column if the text is not JSON. */
 export function readSchemaJson(source: string): RuleValue {

@@ -1,7 +1,7 @@
 // Compiles a .proto text: looks up the types of its fields.
 
 import { quoted } from '../../values/index.ts'
-import { SchemaError } from '../model/schema.ts'
+import { SchemaError } from '../model/compiled-schema.ts'
 import { type ParsedEnum, type ParsedField, type ParsedMessage, type ParsedProto, parseProto } from './parse-proto.ts'
 import type { ProtoToken } from './proto-tokens.ts'
 import {

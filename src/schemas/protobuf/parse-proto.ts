@@ -1,7 +1,7 @@
 // Reads a .proto text of proto2 or proto3. Services, options (except `packed`), extensions and reserved ranges are skipped.
 
 import { maxSchemaDepth } from '../model/schema-limits.ts'
-import { NodeCounter, SchemaError } from '../model/schema.ts'
+import { NodeCounter, SchemaError } from '../model/compiled-schema.ts'
 import { type ProtoToken, ProtoTokens } from './proto-tokens.ts'
 
 /** A field before its type is looked up. */

@@ -14,7 +14,7 @@ import {
   textFromBytes,
 } from '../../values/index.ts'
 import { decodeZigzag, type Integer, PayloadReader } from '../model/payload-bytes.ts'
-import { checkValueDepth } from '../model/schema.ts'
+import { checkValueDepth } from '../model/compiled-schema.ts'
 import {
   type ProtoField,
   type ProtoMessage,

@@ -17,7 +17,7 @@ import {
   toFloat,
 } from '../../values/index.ts'
 import { type Integer, PayloadWriter } from '../model/payload-bytes.ts'
-import { checkValueDepth, ValuePath } from '../model/schema.ts'
+import { checkValueDepth, ValuePath } from '../model/compiled-schema.ts'
 import {
   type ProtoField,
   type ProtoMessage,

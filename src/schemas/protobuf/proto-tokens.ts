@@ -1,6 +1,6 @@
 // Tokens of a .proto text.
 
-import { checkLength, SchemaError } from '../model/schema.ts'
+import { checkLength, SchemaError } from '../model/compiled-schema.ts'
 
 export interface ProtoToken {
   readonly kind: 'name' | 'number' | 'text' | 'symbol' | 'end'

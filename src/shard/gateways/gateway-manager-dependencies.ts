@@ -2,7 +2,7 @@
 
 import type { AlarmName, Log } from '../../telemetry/index.ts'
 import type { ByteStream, ConnectionLimit } from '../../transports/index.ts'
-import type { OpenListener } from '../listeners/open-listener.ts'
+import type { OpenListener } from '../listeners/listener-factory.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import type { OpenRelay } from './datagram-links.ts'
 import type { StoredValue } from './stored-names.ts'

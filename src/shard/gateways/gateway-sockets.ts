@@ -11,7 +11,7 @@ import {
   type PeerAddress,
   type UdpSocket,
 } from '../../transports/index.ts'
-import type { OpenListener } from '../listeners/open-listener.ts'
+import type { OpenListener } from '../listeners/listener-factory.ts'
 import type { GatewayAssignment } from '../messages/gateway-plan.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
 import type { GatewayManagerDependencies } from './gateway-manager-dependencies.ts'

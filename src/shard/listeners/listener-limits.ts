@@ -2,7 +2,7 @@
 
 import { ConnectionLimit, ConnectionRate } from '../../transports/index.ts'
 import type { ShardStart } from '../messages/messages.ts'
-import type { ListenerDependencies } from './open-listener.ts'
+import type { ListenerDependencies } from './listener-factory.ts'
 
 export interface ListenerLimits extends Pick<ListenerDependencies, 'budget' | 'rate'> {
   /** Limit of all connections. `budget` limits those that need a file descriptor; they count here as well. */

@@ -10,7 +10,7 @@
 
 import type { AlarmName } from '../../telemetry/index.ts'
 import type { ListenerDifference, ListenerStep, ShardListener } from '../messages/messages.ts'
-import type { OpenListener, ListenerFactory, PreparedChange } from './open-listener.ts'
+import type { OpenListener, ListenerFactory, PreparedChange } from './listener-factory.ts'
 
 export interface ListenerSetDependencies {
   readonly factory: Pick<ListenerFactory, 'open'>

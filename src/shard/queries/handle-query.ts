@@ -1,9 +1,9 @@
 // Handles queries of the node, each with the function of its name, between two turns.
 
-import { handleQueryImportRetained } from './handle-query-backup.ts'
+import { handleQueryImportRetained } from './handle-query-import-retained.ts'
 import { handleQueryMemory } from './handle-query-memory.ts'
-import { handleQueryPublish, handleQuerySubscribe, handleQueryUnsubscribe } from './handle-query-publishing.ts'
-import { explain } from './explain.ts'
+import { handleQueryPublish, handleQuerySubscribe, handleQueryUnsubscribe } from './handle-query-publish.ts'
+import { explain } from './explain-permission.ts'
 import { handleQueryRetained } from './handle-query-retained.ts'
 import { handleQuerySlow } from './handle-query-slow.ts'
 import type { QueryResult, QueryName, QueryOf, ShardQuery } from '../messages/query-types.ts'

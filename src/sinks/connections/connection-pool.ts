@@ -8,7 +8,7 @@ import {
   type OpenConnection,
   type Opening,
   openWithTimeout,
-} from './open-connection.ts'
+} from './open-service-connection.ts'
 import { stoppedReason } from './shared-connection.ts'
 
 export interface PooledConnection<Connection> {

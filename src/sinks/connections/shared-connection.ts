@@ -7,7 +7,7 @@ import {
   type OpenConnection,
   type Opening,
   openWithTimeout,
-} from './open-connection.ts'
+} from './open-service-connection.ts'
 
 /** The reason why requests in progress fail when an action is stopped, changed or restarted. */
 export const stoppedReason = 'the action is being stopped'

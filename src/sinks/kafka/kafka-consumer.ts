@@ -4,7 +4,7 @@
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { UserProperties } from '../../protocol/index.ts'
 import type { NamedValue } from '../sink.ts'
-import { checkOnce, type OpeningAttempt } from '../connections/open-connection.ts'
+import { checkOnce, type OpeningAttempt } from '../connections/open-service-connection.ts'
 import {
   cleanText,
   toServiceName,

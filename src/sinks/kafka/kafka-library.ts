@@ -17,7 +17,7 @@ import type {
 } from 'kafkajs'
 import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
 import { endOnException } from '../connections/opened-sockets.ts'
-import type { OpeningAttempt } from '../connections/open-connection.ts'
+import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 
 export interface KafkaRecord {

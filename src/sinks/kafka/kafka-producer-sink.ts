@@ -2,7 +2,7 @@
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { isForbiddenAddress } from '../../transports/index.ts'
-import { type ConnectionLimits, type OpeningAttempt } from '../connections/open-connection.ts'
+import { type ConnectionLimits, type OpeningAttempt } from '../connections/open-service-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
 import { parseHostAndPort, toServiceTls } from '../service-address.ts'
 import { formatError } from '../service-responses.ts'

@@ -3,7 +3,7 @@
 import type * as MongodbLibrary from 'mongodb'
 import type { MongoClient, MongoClientOptions } from 'mongodb'
 import { safeLookup } from '../../transports/index.ts'
-import type { OpeningAttempt } from '../connections/open-connection.ts'
+import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { formatError } from '../service-responses.ts'
 

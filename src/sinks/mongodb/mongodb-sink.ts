@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import type { OpeningAttempt } from '../connections/open-connection.ts'
+import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
 import { findServerProblem, toServiceTls } from '../service-address.ts'
 import { formatError } from '../service-responses.ts'

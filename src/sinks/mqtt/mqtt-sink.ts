@@ -15,7 +15,7 @@ import {
   type UserProperties,
 } from '../../protocol/index.ts'
 import type { DialSettings } from '../../transports/index.ts'
-import type { ConnectionLimits } from '../connections/open-connection.ts'
+import type { ConnectionLimits } from '../connections/open-service-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
 import { parseHostAndPort, findServerProblem } from '../service-address.ts'
 import { formatError } from '../service-responses.ts'

@@ -1,6 +1,6 @@
 // Receives messages from NATS subjects or JetStream streams.
 
-import type { OpeningAttempt } from '../connections/open-connection.ts'
+import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import {
   connectNats,
   type JetStreamLibrary,

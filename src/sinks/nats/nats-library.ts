@@ -4,7 +4,7 @@ import { lookup } from 'node:dns/promises'
 import type * as JetStreamLibrary from '@nats-io/jetstream'
 import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node'
 import { isForbiddenAddress } from '../../transports/index.ts'
-import type { OpeningAttempt } from '../connections/open-connection.ts'
+import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 
 export type { JetStreamClient, JetStreamManager, JsMsg } from '@nats-io/jetstream'

@@ -1,7 +1,7 @@
 // Publishes messages to NATS subjects or JetStream streams.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { OpeningAttempt } from '../connections/open-connection.ts'
+import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { formatError } from '../service-responses.ts'
 import type { WriteOutcome } from '../sink.ts'
 import {

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import type { OpeningAttempt } from '../connections/open-connection.ts'
+import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
 import { parseHostAndPort, findServerProblem, toServiceTls } from '../service-address.ts'
 import { formatError } from '../service-responses.ts'

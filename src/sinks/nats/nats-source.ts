@@ -3,7 +3,7 @@
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'
-import { checkOnce, type ConnectionDriver } from '../connections/open-connection.ts'
+import { checkOnce, type ConnectionDriver } from '../connections/open-service-connection.ts'
 import { toServiceName, toUserProperties, type ReceivedMessage, type SourceType } from '../sources/source-type.ts'
 import { openNatsReader, type NatsReader, type NatsReceived, type NatsSubscription } from './nats-consumer.ts'
 import { loadNats, type NatsSettings } from './nats-library.ts'

@@ -6,7 +6,7 @@ import { toOutcome, findResponseProblem, ServiceClient } from '../http/service-c
 import { MergedWrites } from '../merged-writes.ts'
 import type { NamedValue, RuleData, Sink, SinkContext, SinkType, ActionEntry, Template, WriteOutcome } from '../sink.ts'
 import { writeByHalves } from '../write-by-halves.ts'
-import { compressSnappy } from './snappy.ts'
+import { compressSnappy } from './compress-snappy.ts'
 import { encodeWriteRequest, type Sample } from './write-request.ts'
 
 type PrometheusConnector = NamedValue<ConnectorsConfig['prometheus_remote_write']>

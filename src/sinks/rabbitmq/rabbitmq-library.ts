@@ -3,7 +3,7 @@
 
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage, Options } from 'amqplib'
 import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
-import type { OpeningAttempt } from '../connections/open-connection.ts'
+import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { formatError } from '../service-responses.ts'
 import type { WriteOutcome } from '../sink.ts'

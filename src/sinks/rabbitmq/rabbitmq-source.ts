@@ -2,7 +2,7 @@
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'
-import { checkOnce, type ConnectionDriver } from '../connections/open-connection.ts'
+import { checkOnce, type ConnectionDriver } from '../connections/open-service-connection.ts'
 import { toUserProperties, type SourceType } from '../sources/source-type.ts'
 import {
   loadRabbitmq,

@@ -3,7 +3,7 @@
 import type { RedisClientType } from 'redis'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { safeLookup } from '../../transports/index.ts'
-import type { OpeningAttempt } from '../connections/open-connection.ts'
+import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { formatError } from '../service-responses.ts'

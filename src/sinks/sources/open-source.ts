@@ -1,6 +1,6 @@
 // Opens the connection of a source: each step has a time limit, and what was opened is closed if a step fails.
 
-import { openWithTimeout } from '../connections/open-connection.ts'
+import { openWithTimeout } from '../connections/open-service-connection.ts'
 import { formatError } from '../service-responses.ts'
 import type { SourceConnection, SourceDriver } from './source-type.ts'
 

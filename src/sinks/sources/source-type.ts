@@ -1,7 +1,7 @@
 // The interface of a source: a connection that delivers messages of a service and reports their results to the service.
 
 import type { UserProperties } from '../../protocol/index.ts'
-import type { ConnectionDriver, ConnectionLimits } from '../connections/open-connection.ts'
+import type { ConnectionDriver, ConnectionLimits } from '../connections/open-service-connection.ts'
 
 /** A message of a service. */
 export interface ReceivedMessage {

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net'
 import type { Client } from 'pg'
-import type { OpeningAttempt } from '../connections/open-connection.ts'
+import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { parseHostAndPort, toServiceTls } from '../service-address.ts'
 import { createGuardedSocket } from './guarded-socket.ts'

@@ -1,7 +1,7 @@
 // Writes rows to an SQL database. The differences between databases are in their drivers.
 
 import { ConnectionPool } from '../connections/connection-pool.ts'
-import type { ConnectionDriver, OpeningAttempt } from '../connections/open-connection.ts'
+import type { ConnectionDriver, OpeningAttempt } from '../connections/open-service-connection.ts'
 import { findServerProblem } from '../service-address.ts'
 import { formatError } from '../service-responses.ts'
 import type { Sink, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'

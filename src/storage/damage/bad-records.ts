@@ -2,7 +2,7 @@
 // for analysis and deleted from the database. One alarm reports all that are found together.
 
 import { appendFile, stat } from 'node:fs/promises'
-import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/record-byte-reader.ts'
 import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'
 import { readKeyKind } from '../encoding/record-keys.ts'

@@ -2,7 +2,7 @@
 // record.
 
 import type { RecordKind } from '../../records/index.ts'
-import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/record-byte-reader.ts'
 import type { LevelDatabase } from '../database/level-database.ts'
 import { createKindRange, recordKinds } from '../encoding/record-keys.ts'
 import { readRecord } from '../encoding/record-values.ts'

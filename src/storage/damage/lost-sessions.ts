@@ -10,7 +10,7 @@
 import { hash } from 'node:crypto'
 import { appendFile } from 'node:fs/promises'
 import type { SessionRecord, StoredRecord } from '../../records/index.ts'
-import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/record-byte-reader.ts'
 import { encodeChange, encodeTombstone, encodeGeneration } from '../database/change-encoder.ts'
 import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'

@@ -8,7 +8,7 @@
 
 import { open, readFile } from 'node:fs/promises'
 import { computeMaskedCrc32c } from './crc32c.ts'
-import { decompressSnappy, readVarint } from './snappy.ts'
+import { decompressSnappy, readVarint } from './decompress-snappy.ts'
 
 const footerBytes = 48
 const magic = Buffer.from('57fb808b247547db', 'hex')

@@ -9,9 +9,9 @@
 // payload, which could look like a block with arbitrary records.
 
 import { verifyChecksum } from '../encoding/checked-value.ts'
-import { DamagedRecord } from '../encoding/byte-reader.ts'
+import { DamagedRecord } from '../encoding/record-byte-reader.ts'
 import { findCheckedEnd, computeMaskedCrc32c } from './crc32c.ts'
-import { decompressSnappyFrom, readVarint } from './snappy.ts'
+import { decompressSnappyFrom, readVarint } from './decompress-snappy.ts'
 
 const footerBytes = 48
 const magic = Buffer.from('57fb808b247547db', 'hex')

@@ -7,7 +7,7 @@
 // (batch-marks.ts) shows a lost end of the log.
 
 import { newestVersion, openValue, writeChecksum } from '../encoding/checked-value.ts'
-import { DamagedRecord } from '../encoding/byte-reader.ts'
+import { DamagedRecord } from '../encoding/record-byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
 import type { OperationList } from './operation-list.ts'
 import {

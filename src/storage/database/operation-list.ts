@@ -3,7 +3,7 @@
 //   bytes:  key value | key | key value | ...
 //   ends:   keyStart, keyEnd, valueEnd  (valueEnd = keyEnd: a delete)  for each
 
-import { ByteWriter } from '../encoding/byte-writer.ts'
+import { ByteWriter } from '../encoding/record-byte-writer.ts'
 
 const initialBytes = 64 * 1_024
 /** A list that grew beyond this releases its memory. */

@@ -11,8 +11,8 @@
 
 import { toNamespacedName, splitNamespacedName } from '../../core/index.ts'
 import type { AccessRecord, AccessRecordKey } from '../../records/index.ts'
-import { DamagedRecord, type ByteReader } from './byte-reader.ts'
-import type { ByteWriter } from './byte-writer.ts'
+import { DamagedRecord, type ByteReader } from './record-byte-reader.ts'
+import type { ByteWriter } from './record-byte-writer.ts'
 import { decodeEnumCode, writeEnumCode } from './enum-codes.ts'
 
 export type AccessRecordKind = AccessRecord['kind']

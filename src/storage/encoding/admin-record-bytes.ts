@@ -5,8 +5,8 @@
 //   namespace     3a  name ...
 
 import type { StoredPassword, NamespaceRecord, AdminRecord, AdminRecordKey, SecondFactor } from '../../records/index.ts'
-import type { ByteReader } from './byte-reader.ts'
-import type { ByteWriter } from './byte-writer.ts'
+import type { ByteReader } from './record-byte-reader.ts'
+import type { ByteWriter } from './record-byte-writer.ts'
 import { decodeEnumCode, writeEnumCode } from './enum-codes.ts'
 
 export type AdminRecordKind = AdminRecord['kind']

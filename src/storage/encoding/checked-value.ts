@@ -5,8 +5,8 @@
 // The checksum includes the key: a value under a wrong key is damaged, too.
 
 import { crc32 } from 'node:zlib'
-import { ByteReader, DamagedRecord } from './byte-reader.ts'
-import type { ByteWriter } from './byte-writer.ts'
+import { ByteReader, DamagedRecord } from './record-byte-reader.ts'
+import type { ByteWriter } from './record-byte-writer.ts'
 
 /**
  * Version of internal entries: generations and batch numbers. Records are written in the newest version of `readers`.

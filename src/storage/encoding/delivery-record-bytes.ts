@@ -1,8 +1,8 @@
 // The values of records about deliveries: queued messages, QoS 2 exchanges, and messages for other shards.
 
 import type { QueuedRecord, ShardAssignment, StoredMessage, StoredRecord } from '../../records/index.ts'
-import type { ByteReader } from './byte-reader.ts'
-import type { ByteWriter } from './byte-writer.ts'
+import type { ByteReader } from './record-byte-reader.ts'
+import type { ByteWriter } from './record-byte-writer.ts'
 import { toQoS, readMessage, writeMessage } from './message-bytes.ts'
 import { readForwardedKey, readHandoffKey, readKeyPacketId, readKeySequence } from './record-keys.ts'
 import { readRemaining } from './remaining-receivers-bytes.ts'

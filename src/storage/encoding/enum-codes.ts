@@ -1,7 +1,7 @@
 // Enumerated values, each stored as one byte, its index in a list: a value is never moved or removed.
 
-import { DamagedRecord } from './byte-reader.ts'
-import type { ByteWriter } from './byte-writer.ts'
+import { DamagedRecord } from './record-byte-reader.ts'
+import type { ByteWriter } from './record-byte-writer.ts'
 
 export function writeEnumCode<Word extends string>(writer: ByteWriter, words: readonly Word[], word: Word): void {
   writer.byte(words.indexOf(word))

@@ -9,9 +9,9 @@
 
 import { copyBytes, type MessageProperties, type QoS } from '../../protocol/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
-import type { ByteReader } from './byte-reader.ts'
-import type { ByteWriter } from './byte-writer.ts'
-import { DamagedRecord } from './byte-reader.ts'
+import type { ByteReader } from './record-byte-reader.ts'
+import type { ByteWriter } from './record-byte-writer.ts'
+import { DamagedRecord } from './record-byte-reader.ts'
 
 const retainFlag = 0x04
 const propertiesFlag = 0x08

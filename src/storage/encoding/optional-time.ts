@@ -1,5 +1,5 @@
-import type { ByteReader } from './byte-reader.ts'
-import type { ByteWriter } from './byte-writer.ts'
+import type { ByteReader } from './record-byte-reader.ts'
+import type { ByteWriter } from './record-byte-writer.ts'
 
 export function writeOptionalTime(writer: ByteWriter, timeMs: number | undefined): void {
   writer.byte(timeMs === undefined ? 0 : 1)

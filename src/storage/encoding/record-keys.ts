@@ -27,8 +27,8 @@ import type { RecordKey, RecordKind, StoredRecord } from '../../records/index.ts
 import type { SessionRecordKind } from '../store.ts'
 import { accessKindBytes, accessKinds, writeAccessKey } from './access-record-bytes.ts'
 import { adminKindBytes, adminKinds, writeAdminKey } from './admin-record-bytes.ts'
-import { ByteReader, DamagedRecord } from './byte-reader.ts'
-import { ByteWriter } from './byte-writer.ts'
+import { ByteReader, DamagedRecord } from './record-byte-reader.ts'
+import { ByteWriter } from './record-byte-writer.ts'
 
 /** Identifies a generation of a session. */
 export type Generation = number

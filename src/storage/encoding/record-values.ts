@@ -12,8 +12,8 @@ import {
   readScram1,
   writeAccessValue,
 } from './access-record-bytes.ts'
-import { type ByteReader, DamagedRecord, RecordTooNew } from './byte-reader.ts'
-import type { ByteWriter } from './byte-writer.ts'
+import { type ByteReader, DamagedRecord, RecordTooNew } from './record-byte-reader.ts'
+import type { ByteWriter } from './record-byte-writer.ts'
 import {
   readAccount1,
   readAccount2,

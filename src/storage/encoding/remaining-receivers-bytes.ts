@@ -1,8 +1,8 @@
 // Bytes of `RemainingReceivers`. A list that may be missing starts with its length and 1; 0: there is no list.
 
 import type { FormerShard, RemainingReceivers } from '../../records/index.ts'
-import type { ByteReader } from './byte-reader.ts'
-import type { ByteWriter } from './byte-writer.ts'
+import type { ByteReader } from './record-byte-reader.ts'
+import type { ByteWriter } from './record-byte-writer.ts'
 
 export function writeRemaining(writer: ByteWriter, remaining: RemainingReceivers | undefined): void {
   writer.byte(remaining === undefined ? 0 : 1)

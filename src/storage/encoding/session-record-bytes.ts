@@ -2,8 +2,8 @@
 
 import type { ProtocolVersion, RetainHandling } from '../../protocol/index.ts'
 import type { SessionRecord, StoredRecord, SubscriptionRecord } from '../../records/index.ts'
-import { type ByteReader, DamagedRecord } from './byte-reader.ts'
-import type { ByteWriter } from './byte-writer.ts'
+import { type ByteReader, DamagedRecord } from './record-byte-reader.ts'
+import type { ByteWriter } from './record-byte-writer.ts'
 import { toQoS } from './message-bytes.ts'
 import { readOptionalTime, writeOptionalTime } from './optional-time.ts'
 import { sessionPrefixBytes } from './record-keys.ts'

@@ -2,7 +2,7 @@
 // event loop nor fill the memory. An interrupted deletion continues at the next start, because the tombstones are on
 // disk.
 
-import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/record-byte-reader.ts'
 import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'
 import {

@@ -7,7 +7,7 @@
 // number of shards here, which stays stored until all of them are translated.
 
 import { writeChecksum } from '../encoding/checked-value.ts'
-import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/record-byte-reader.ts'
 import type { LevelDatabase } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'
 import {

@@ -4,7 +4,7 @@ import { fileErrorText } from '../../telemetry/index.ts'
 import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
-import { readOpenSslReason } from '../certificates/tls-error-text.ts'
+import { readOpenSslReason } from '../certificates/describe-tls-error.ts'
 
 export interface DialTlsSettings {
   /** The remote certificate must match the name and be signed by a trusted authority. */

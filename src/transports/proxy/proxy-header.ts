@@ -7,7 +7,7 @@
 
 import { isIPv4, isIPv6 } from 'node:net'
 import type { ClientAddress } from '../streams/byte-stream.ts'
-import { parseProxiedAddress } from './proxied-address.ts'
+import { parseProxiedAddress } from './parse-proxied-address.ts'
 
 export type ProxyHeader =
   | { readonly state: 'incomplete' }

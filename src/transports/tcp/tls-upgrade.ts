@@ -20,7 +20,7 @@ import type { ClientAddress, StreamCredentials } from '../streams/byte-stream.ts
 import type { SocketCallbacks, AcceptedSocket } from './connection-acceptor.ts'
 import { HandshakeShares } from './handshake-shares.ts'
 import { type PeerCertificate, toPeerCertificate } from '../../../lib/certificates/index.ts'
-import { describeCertificateError, describeHandshakeError } from '../certificates/tls-error-text.ts'
+import { describeCertificateError, describeHandshakeError } from '../certificates/describe-tls-error.ts'
 import {
   loadTlsFiles,
   computeFileStamp,

@@ -3,7 +3,7 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { WebSocketConfig } from '../../config/index.ts'
-import { parseProxiedAddress } from '../proxy/proxied-address.ts'
+import { parseProxiedAddress } from '../proxy/parse-proxied-address.ts'
 
 export interface UpgradeRules extends Pick<
   WebSocketConfig,

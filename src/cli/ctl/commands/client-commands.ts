@@ -1,7 +1,7 @@
 // Commands for clients and their subscriptions.
 
 import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
-import { parseQuery } from '../filters.ts'
+import { parseQuery } from '../parse-query.ts'
 import { escapeControls } from '../print-outcome.ts'
 
 const columns = ['clientid', 'username', 'conn_state', 'ip_address', 'proto_ver', 'subscriptions_cnt', 'mqueue_len']

@@ -1,6 +1,6 @@
 // Commands for access rules and bans. Changes apply at once.
 
-import { readAllPages } from '../all-pages.ts'
+import { readAllPages } from '../read-all-pages.ts'
 import { type CtlCall, type CtlCommand, reportDone, type Outcome, type Row, showReply } from '../ctl-command.ts'
 
 const subjectOptions = [

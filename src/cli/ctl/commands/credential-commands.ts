@@ -1,7 +1,7 @@
 // Commands for the stored credentials of clients. Passwords come from the terminal or from stdin.
 
 import type { Result } from '../../../contract/index.ts'
-import { readAllPages } from '../all-pages.ts'
+import { readAllPages } from '../read-all-pages.ts'
 import { type CtlCall, type CtlCommand, reportDone, type Outcome, type Row, showReply } from '../ctl-command.ts'
 
 /** The operations of one list of credentials. `name` is the user name or client ID of an entry. */

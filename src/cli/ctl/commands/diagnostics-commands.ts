@@ -2,7 +2,7 @@
 
 import type { ApiClient } from '../../../api/endpoints.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, showReply } from '../ctl-command.ts'
-import { parseQuery } from '../filters.ts'
+import { parseQuery } from '../parse-query.ts'
 
 export const diagnosticsCommands: readonly CtlCommand[] = [
   {

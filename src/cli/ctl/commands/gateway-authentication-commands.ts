@@ -2,7 +2,7 @@
 
 import type { Result } from '../../../contract/index.ts'
 import type { ApiClient } from '../../../api/endpoints.ts'
-import { readAllPages } from '../all-pages.ts'
+import { readAllPages } from '../read-all-pages.ts'
 import { type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
 import { parseSettings } from './gateway-commands.ts'
 

@@ -1,7 +1,7 @@
 // Gateways: clients that speak something else than MQTT.
 
 import { type CtlCommand, reportDone, showReply } from '../ctl-command.ts'
-import { parseQuery } from '../filters.ts'
+import { parseQuery } from '../parse-query.ts'
 
 const columns = ['name', 'status', 'bind', 'current_connections', 'max_connections', 'received', 'sent']
 

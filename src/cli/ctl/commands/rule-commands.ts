@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
-import { controlService } from '../controlled-service.ts'
+import { controlService } from '../control-service.ts'
 
 export const settingsOption = {
   flags: '--settings <json>',

@@ -1,7 +1,7 @@
 // Sources of rules: what they receive from services.
 
 import { type CtlCall, type CtlCommand, reportDone, showReply } from '../ctl-command.ts'
-import { controlService } from '../controlled-service.ts'
+import { controlService } from '../control-service.ts'
 import { settingsOption, withJson } from './rule-commands.ts'
 
 export const sourceCommands: readonly CtlCommand[] = [

@@ -1,6 +1,6 @@
 // connectors.disk_log, actions.disk_log: lines in files.
 
-import { path } from '../../schema/path.ts'
+import { path } from '../../schema/path-type.ts'
 import { size } from '../../schema/quantities.ts'
 import { section, setting } from '../../schema/setting.ts'
 import { choice, integer, optional } from '../../schema/setting-type.ts'

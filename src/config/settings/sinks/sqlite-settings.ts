@@ -1,6 +1,6 @@
 // connectors.sqlite, actions.sqlite: rows for SQLite files.
 
-import { path } from '../../schema/path.ts'
+import { path } from '../../schema/path-type.ts'
 import { section, setting } from '../../schema/setting.ts'
 import { optional } from '../../schema/setting-type.ts'
 import { actionSettings, connectorSettings, namedSinks, createResourceOptions, template } from './sink-parts.ts'

@@ -21,7 +21,7 @@ import {
   type SnReturnCode,
   type SnSubscription,
   topicKinds,
-} from '../codec/packets.ts'
+} from '../codec/sn-packets.ts'
 import { computeFingerprint, type Publication, ReleasedPublications } from './released-publications.ts'
 import type { SnClientDependencies } from '../model/sn-client-dependencies.ts'
 import type { TopicIds } from '../model/topic-ids.ts'

@@ -3,7 +3,7 @@
 import { connectPacket } from '../../../mqtt-client/index.ts'
 import { type ConnectPacket, reasonCodes, type Will } from '../../../protocol/index.ts'
 import { type ClientInfoOverride, overrideClientInfo } from '../../client-info.ts'
-import { returnCodes, type SnRequest } from '../codec/packets.ts'
+import { returnCodes, type SnRequest } from '../codec/sn-packets.ts'
 import type { SnOutcome } from '../codec/sn-codec.ts'
 import type { PredefinedTopics } from '../model/topic-ids.ts'
 import { checkSn2Connect } from './sn2-connect.ts'

@@ -9,9 +9,9 @@ import { type ConnackPacket, type Packet, type PublishPacket, reasonCodes } from
 import { type MqttConnection, type MqttConnectionCallbacks, toPublishFields } from '../../gateway.ts'
 import { ClientClock } from './client-clock.ts'
 import { toOutcome } from './client-requests.ts'
-import { returnCodes, type SnRequest } from '../codec/packets.ts'
+import { returnCodes, type SnRequest } from '../codec/sn-packets.ts'
 import type { SnOutcome } from '../codec/sn-codec.ts'
-import { writeBare, writeResponse } from '../codec/write-packet.ts'
+import { writeBare, writeResponse } from '../codec/write-sn-packet.ts'
 import { toConnectPacket, goodbye, interruption, isRepeated, findConnectRefusal } from './connect-packet.ts'
 import type {
   ConnectRequest,

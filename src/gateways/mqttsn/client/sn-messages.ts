@@ -10,7 +10,7 @@ import {
 } from '../../../protocol/index.ts'
 import type { MqttConnection } from '../../gateway.ts'
 import { ClientRequests, type RequestingClient } from './client-requests.ts'
-import type { SnRequest } from '../codec/packets.ts'
+import type { SnRequest } from '../codec/sn-packets.ts'
 import { Deliveries, type DeliveryClient } from '../deliveries/deliveries.ts'
 import type { SnClientDependencies } from '../model/sn-client-dependencies.ts'
 import type { StoredMessage, StoredMessages } from '../model/stored-messages.ts'

@@ -6,7 +6,7 @@
 
 import type { MqttConnection } from '../../gateway.ts'
 import type { ClientClock } from './client-clock.ts'
-import type { SnRequest } from '../codec/packets.ts'
+import type { SnRequest } from '../codec/sn-packets.ts'
 import type { ConnectRequest, SnClientDependencies, SnClientState } from '../model/sn-client-dependencies.ts'
 import type { SnMessages } from './sn-messages.ts'
 import type { SnWill } from './sn-will.ts'

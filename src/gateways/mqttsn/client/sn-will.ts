@@ -3,7 +3,7 @@
 import { parseTopicName, TopicTable, type Will } from '../../../protocol/index.ts'
 import type { GatewayPublication } from '../../gateway.ts'
 import type { StoredWill } from '../model/stored-sessions.ts'
-import type { SnFlags, SnRequest } from '../codec/packets.ts'
+import type { SnFlags, SnRequest } from '../codec/sn-packets.ts'
 
 /** Packet identifier of the will when it is published: it is the last packet of the connection, so it is in use by no other. */
 const willPacketId = 0xffff

@@ -2,7 +2,7 @@
 
 import { reasonCodes } from '../../../protocol/index.ts'
 import type { StoredWill } from '../model/stored-sessions.ts'
-import type { ConnectOptions, SnRequest } from '../codec/packets.ts'
+import type { ConnectOptions, SnRequest } from '../codec/sn-packets.ts'
 import type { PredefinedTopics } from '../model/topic-ids.ts'
 import { sn2ReasonCodes } from '../codec/sn2-packet-types.ts'
 

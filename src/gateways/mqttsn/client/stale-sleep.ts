@@ -1,7 +1,7 @@
 // A late duplicate of DISCONNECT can arrive after CONNECT. Then the client is active, but its state in the gateway is asleep. The
 // gateway responds to its next request with DISCONNECT, so that the client connects again. The session continues.
 
-import type { SnRequest } from '../codec/packets.ts'
+import type { SnRequest } from '../codec/sn-packets.ts'
 
 const minIntervalMs = 5_000
 /** Packets that a sleeping client does not send, and to which a client expects a response. */

@@ -1,7 +1,7 @@
 // Writes packets to one client in its version of MQTT-SN. Packets from a client become requests of version 1.2 in both versions.
 
 import type { QoS } from '../../../protocol/index.ts'
-import type { SnRequest, SnReturnCode } from './packets.ts'
+import type { SnRequest, SnReturnCode } from './sn-packets.ts'
 import {
   type SnPublishFields,
   writeAck,
@@ -11,7 +11,7 @@ import {
   writeRegister,
   writeSuback,
   writeTopicAck,
-} from './write-packet.ts'
+} from './write-sn-packet.ts'
 
 /** The result of a request. `reasonCode`: the reason code of the broker, if there is one; only MQTT-SN 2.0 sends it to the client. */
 export interface SnOutcome {

@@ -2,9 +2,9 @@
 // repeat, and the topic aliases of recent registrations.
 
 import { reasonCodes } from '../../../protocol/index.ts'
-import { returnCodes, type SnRequest, type SnReturnCode } from './packets.ts'
+import { returnCodes, type SnRequest, type SnReturnCode } from './sn-packets.ts'
 import type { RefusedPublication, SnCodec, SnOutcome } from './sn-codec.ts'
-import { encodeFlags, maxDatagramBytes, encodePacket, type SnPublishFields, uint16 } from './write-packet.ts'
+import { encodeFlags, maxDatagramBytes, encodePacket, type SnPublishFields, uint16 } from './write-sn-packet.ts'
 import { sn2PacketTypes as types, sn2ReasonCodes, sn2TopicTypes } from './sn2-packet-types.ts'
 import { readSn2Packet } from './sn2-reader.ts'
 

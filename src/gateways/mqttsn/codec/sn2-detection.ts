@@ -1,6 +1,6 @@
 // Detects the version of MQTT-SN from the octets of a datagram, before its client is known.
 
-import { packetTypes } from './packets.ts'
+import { packetTypes } from './sn-packets.ts'
 import { sn2PacketTypes, sn2TopicTypes } from './sn2-packet-types.ts'
 
 const longLength = 0x01

@@ -2,8 +2,8 @@
 // can say beside it. Returns undefined for an invalid one, which is dropped.
 
 import type { QoS } from '../../../protocol/index.ts'
-import type { ConnectOptions, SnFlags, SnRequest, SubscriptionOptions, TopicKind } from './packets.ts'
-import { decodeText } from './read-packet.ts'
+import type { ConnectOptions, SnFlags, SnRequest, SubscriptionOptions, TopicKind } from './sn-packets.ts'
+import { decodeText } from './read-sn-packet.ts'
 import { FieldReader } from './sn2-field-reader.ts'
 import { sn2PacketTypes, sn2ReasonCodes, sn2TopicTypes } from './sn2-packet-types.ts'
 

@@ -9,7 +9,7 @@
 
 import type { AckType, PacketId, PublishPacket } from '../../../protocol/index.ts'
 import { AddressChallenge } from './address-challenge.ts'
-import { returnCodes, toShortTopicId, topicKinds, type SnRequest, type TopicKind } from '../codec/packets.ts'
+import { returnCodes, toShortTopicId, topicKinds, type SnRequest, type TopicKind } from '../codec/sn-packets.ts'
 import type { SendingDependencies } from '../model/sn-client-dependencies.ts'
 import type { StoredMessage, StoredMessages } from '../model/stored-messages.ts'
 import type { TopicIds } from '../model/topic-ids.ts'

@@ -7,7 +7,7 @@
 import type { GatewayDependencies } from '../../gateway.ts'
 import type { StoredPeer } from '../../peer-identity.ts'
 import { type StoredMessage, StoredMessages } from './stored-messages.ts'
-import type { SnFlags, SnRequest } from '../codec/packets.ts'
+import type { SnFlags, SnRequest } from '../codec/sn-packets.ts'
 import type { PredefinedTopics, TopicIdStore } from './topic-ids.ts'
 import { TopicIds } from './topic-ids.ts'
 

@@ -3,7 +3,7 @@
 import type { LoggedIn } from '../../../management/index.ts'
 import type { AccountRecord, StoredPassword } from '../../../records/index.ts'
 import type { Log } from '../../../telemetry/index.ts'
-import type { AccessRecords } from '../../records/access-records.ts'
+import type { AccessRecords } from '../../records/stored-access-records.ts'
 import { countAdmins, maxAdmins } from '../account-limits.ts'
 import { toCaller } from '../admin-authentication.ts'
 import type { OidcUser } from './oidc-login.ts'

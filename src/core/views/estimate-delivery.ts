@@ -1,7 +1,7 @@
 // Estimates the deliveries of a message to sessions of this shard, if it were published now. Read only.
 
 import { parseTopicName, type QoS } from '../../protocol/index.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import { selectMaxStored, selectOverflow } from '../queues/persistent-queue.ts'
 import type { Parts } from '../state/parts.ts'
 import { computeEffectiveQoS, hasQueueSpace } from '../queues/enqueue-for-session.ts'

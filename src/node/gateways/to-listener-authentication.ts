@@ -3,7 +3,7 @@
 
 import type { JwtConfig } from '../../config/index.ts'
 import { type ListenerAuthentication, readTokenKeys } from '../../access/index.ts'
-import type { Gateway, GatewaySocket } from './gateway-sockets.ts'
+import type { Gateway, GatewaySocket } from './configured-sockets.ts'
 
 export type AuthenticationSettings = Gateway['authentication']
 

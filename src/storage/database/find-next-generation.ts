@@ -1,6 +1,6 @@
 // Finds the next generation that a shard may use after a start.
 
-import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/record-byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
 import {
   encodeLastGenerationKey,

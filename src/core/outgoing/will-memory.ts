@@ -4,7 +4,7 @@
 import type { Parts } from '../state/parts.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Message } from '../messages/message.ts'
-import { measureMessage } from '../messages/message-size.ts'
+import { measureMessage } from '../messages/measure-message.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 
 /** The objects of one will without its topic, payload and properties, measured with 10,000 wills. */

@@ -20,7 +20,12 @@ import {
   type UserProperties,
   type Will,
 } from '../../protocol/index.ts'
-import { findForwardProblem, findSubscriptionProblem, type ForwardRule, type SubscriptionRule } from '../rules/rules.ts'
+import {
+  findForwardProblem,
+  findSubscriptionProblem,
+  type ForwardRule,
+  type SubscriptionRule,
+} from '../rules/bridge-rules.ts'
 
 const { entries } = mqttBridge
 const { entries: connectEntries } = entries.conn_properties

@@ -1,7 +1,7 @@
 // Explains why a rule did or did not run for one message or event.
 
 import type { CompiledRule } from './compile/compile-rule.ts'
-import { takesEvent } from './events/sources.ts'
+import { takesEvent } from './events/rule-sources.ts'
 import type { RuleEvent } from './events/rule-event.ts'
 import type { HostFunctions } from './functions/host-functions.ts'
 import {
@@ -13,7 +13,7 @@ import {
   type RuleValue,
   type SourcePosition,
 } from '../values/index.ts'
-import type { Expression } from './sql/syntax.ts'
+import type { Expression } from './sql/sql-syntax.ts'
 import { listInnerExpressions } from './sql/tree-depth.ts'
 
 /** One part of the WHERE condition. */

@@ -3,7 +3,7 @@
 import { hasFilterPrefix, matchesFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
 import { nearestName, quoted } from '../../values/index.ts'
 import { RuleCompileError } from '../sql/compile-error.ts'
-import type { SourceNode } from '../sql/syntax.ts'
+import type { SourceNode } from '../sql/sql-syntax.ts'
 import { listColumns, eventDefinitions, type EventName } from './event-definitions.ts'
 
 /** A warning for a topic filter that is spelled like an event of old versions. */

@@ -10,12 +10,12 @@ import type {
   UnsubscribePacket,
 } from '../../protocol/index.ts'
 import { spoolProperties } from '../../core/index.ts'
-import { describeLocalRefusal, describeRemoteRefusal } from '../connection/refusal-text.ts'
+import { describeLocalRefusal, describeRemoteRefusal } from '../connection/describe-refusal.ts'
 import { ForwardSlots } from '../transfer/forward-slots.ts'
 import { type RemoteChanges, RemoteSubscriptions } from './remote-subscriptions.ts'
 import type { PacketLink } from '../../mqtt-client/index.ts'
 import { type ClientFilters, maxTransparentFilters, TransparentSubscriptions } from './transparent-subscriptions.ts'
-import type { BridgeSettings } from '../model/settings.ts'
+import type { BridgeSettings } from '../model/bridge-settings.ts'
 import {
   type LocalChanges,
   planLocalChanges,
@@ -27,7 +27,7 @@ import {
   createRemoteRequests,
   sendLocal,
   SubscribeIds,
-} from './subscriptions.ts'
+} from './plan-subscriptions.ts'
 import type { LocalBroker, LocalSessionStatus } from '../model/bridge-dependencies.ts'
 
 const tooMany = `clients are subscribed to more than ${maxTransparentFilters} filters: those beyond are not passed on`

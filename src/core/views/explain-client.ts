@@ -13,7 +13,7 @@ import {
 import type { Identity } from '../messages/identity.ts'
 import type { BrokerRouter } from '../state/broker-state.ts'
 import type { StorageState } from '../state/storage-state.ts'
-import type { CoreSettings } from '../model/settings.ts'
+import type { CoreSettings } from '../model/core-settings.ts'
 import type { Parts } from '../state/parts.ts'
 import { computeEffectiveQoS } from '../queues/enqueue-for-session.ts'
 import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
@@ -21,7 +21,7 @@ import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { canReceive, isHiddenBelowMountpoint } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
-import { estimateOutcome } from './delivery-estimate.ts'
+import { estimateOutcome } from './estimate-delivery.ts'
 
 /** Identity and remaining limits of a client. */
 export interface ClientStatus {

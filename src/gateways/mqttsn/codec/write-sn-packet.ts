@@ -1,6 +1,6 @@
 // Encodes packets of MQTT-SN 1.2 [5.4] of a gateway.
 
-import { packetTypes, type SnQoS, type TopicKind, type WirelessNode } from './packets.ts'
+import { packetTypes, type SnQoS, type TopicKind, type WirelessNode } from './sn-packets.ts'
 
 /** A longer packet has a length of three bytes [5.2.1]. */
 const maxShortBytes = 255

@@ -2,7 +2,7 @@
 
 import { matchesFilter } from '../../protocol/index.ts'
 import { getKey, isMap, isText, type RuleArray, RuleError, type RuleValue, strictlyEquals } from '../../values/index.ts'
-import { readPath } from './maps.ts'
+import { readPath } from './map-functions.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 
 function createColumnFunction(name: string, description: string): FunctionDefinition {

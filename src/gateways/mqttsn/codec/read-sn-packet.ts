@@ -1,6 +1,13 @@
 // Decodes a datagram of MQTT-SN 1.2 [5.2]: length, type, body. Returns undefined for an invalid one, which is dropped.
 
-import { packetTypes, type SnFlags, type SnQoS, type SnRequest, type TopicKind, type WirelessNode } from './packets.ts'
+import {
+  packetTypes,
+  type SnFlags,
+  type SnQoS,
+  type SnRequest,
+  type TopicKind,
+  type WirelessNode,
+} from './sn-packets.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 /** First byte of a length with three bytes. */

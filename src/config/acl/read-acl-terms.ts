@@ -4,7 +4,7 @@
 //
 // Errors never quote the text: the setting may name a file that the user must not read.
 
-import type { Position } from '../hocon/values.ts'
+import type { Position } from '../hocon/config-values.ts'
 
 export type Term =
   | { readonly kind: 'atom' | 'text'; readonly text: string; readonly at: Position }

@@ -1,7 +1,7 @@
 // Resource values in JSON by type: bytes are base64, links are `1:0`, times are seconds.
 
 import type { ResourceType } from './resource-type.ts'
-import type { ObjectPath } from './path.ts'
+import type { ObjectPath } from './lwm2m-path.ts'
 
 export type JsonValue = string | number | boolean
 

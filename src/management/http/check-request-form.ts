@@ -3,7 +3,7 @@
 // [RFC9112-3.2].
 
 import type { IncomingMessage } from 'node:http'
-import { maxHeaders } from './limits.ts'
+import { maxHeaders } from './http-limits.ts'
 import { hasTooManyParameters, maxQueryParameters } from './query-string.ts'
 import { type ApiError, refuse } from './api-error.ts'
 

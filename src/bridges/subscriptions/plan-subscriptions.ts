@@ -19,8 +19,8 @@ import type {
 import { type RemoteChanges, grantedPrefix } from './remote-subscriptions.ts'
 import { lowerQoS, type PacketLink } from '../../mqtt-client/index.ts'
 import { toLocalSubscriptions, type LocalSubscriptionRequest } from '../rules/topic-rules.ts'
-import type { SubscriptionRule } from '../rules/rules.ts'
-import type { BridgeSettings } from '../model/settings.ts'
+import type { SubscriptionRule } from '../rules/bridge-rules.ts'
+import type { BridgeSettings } from '../model/bridge-settings.ts'
 import type { LocalSessionStatus, LocalSubscription } from '../model/bridge-dependencies.ts'
 
 const connectedPrefix = `${bridgeMarksRoot}joined/`

@@ -4,7 +4,7 @@ import type { SettingText } from './check/check-settings.ts'
 import type { GodwitConfig } from './godwit-config.ts'
 import type { AppliesOn } from './schema/setting.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
-import { toPlain, type PlainValue } from './hocon/values.ts'
+import { toPlain, type PlainValue } from './hocon/config-values.ts'
 import { mask } from './secrets/mask.ts'
 import { maskUrlSecrets } from './secrets/url-secrets.ts'
 

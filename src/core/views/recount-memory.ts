@@ -1,7 +1,7 @@
 // Counts the memory of all state again. The result must equal the account; otherwise a handler did not add or return
 // bytes. It visits all sessions and messages, so it is for tests only.
 
-import { measureMessageMemory, deliveryBytes } from '../outgoing/held-bytes.ts'
+import { measureMessageMemory, deliveryBytes } from '../outgoing/delivery-memory.ts'
 import type { MemoryUse } from '../model/memory-account.ts'
 import type { Message } from '../messages/message.ts'
 import type { Session, SessionDelivery } from '../state/sessions/session.ts'

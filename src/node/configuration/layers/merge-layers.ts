@@ -2,8 +2,8 @@
 
 import { mergeObjects, type Warning } from '../../../config/index.ts'
 import { type ConfigDocument, type ConfigLayers, nothingChanged } from './config-layers.ts'
-import { omitLocal } from './local-settings.ts'
-import { omitRemoved } from './removed-sections.ts'
+import { omitLocal } from './local-layers.ts'
+import { omitRemoved } from './omit-removed.ts'
 
 /** Changes of the API stay, except those to items that the document does not have any more. */
 export function mergeLayers(

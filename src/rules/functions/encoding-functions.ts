@@ -17,7 +17,7 @@ import {
 import type { CompressionFormat } from './host-functions.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 import { decodeBase62, encodeBase62 } from './formats/base62.ts'
-import { decodeTerm, encodeTerm } from './formats/erlang-terms.ts'
+import { decodeTerm, encodeTerm } from './formats/erlang-term-format.ts'
 
 function hash(algorithm: string, data: RuleValue, { host, budget }: Call): RuleValue {
   const bytes = data as Uint8Array
