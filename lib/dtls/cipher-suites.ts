@@ -13,19 +13,19 @@ export interface CipherSuite {
 
 /** In order of preference. */
 export const cipherSuites: readonly CipherSuite[] = [
-  suite(0xc02b, 'ECDHE-ECDSA-AES128-GCM-SHA256', 'ecdhe-ecdsa', 'aes-128-gcm'),
-  suite(0xc0ae, 'ECDHE-ECDSA-AES128-CCM8', 'ecdhe-ecdsa', 'aes-128-ccm', 8),
-  suite(0xc02f, 'ECDHE-RSA-AES128-GCM-SHA256', 'ecdhe-rsa', 'aes-128-gcm'),
+  defineSuite(0xc02b, 'ECDHE-ECDSA-AES128-GCM-SHA256', 'ecdhe-ecdsa', 'aes-128-gcm'),
+  defineSuite(0xc0ae, 'ECDHE-ECDSA-AES128-CCM8', 'ecdhe-ecdsa', 'aes-128-ccm', 8),
+  defineSuite(0xc02f, 'ECDHE-RSA-AES128-GCM-SHA256', 'ecdhe-rsa', 'aes-128-gcm'),
   // RFC 8442.
-  suite(0xd003, 'ECDHE-PSK-AES128-CCM8-SHA256', 'ecdhe-psk', 'aes-128-ccm', 8),
+  defineSuite(0xd003, 'ECDHE-PSK-AES128-CCM8-SHA256', 'ecdhe-psk', 'aes-128-ccm', 8),
   // RFC 6655.
-  suite(0xc0a8, 'PSK-AES128-CCM8', 'psk', 'aes-128-ccm', 8),
-  suite(0xc0a4, 'PSK-AES128-CCM', 'psk', 'aes-128-ccm'),
+  defineSuite(0xc0a8, 'PSK-AES128-CCM8', 'psk', 'aes-128-ccm', 8),
+  defineSuite(0xc0a4, 'PSK-AES128-CCM', 'psk', 'aes-128-ccm'),
   // RFC 5487.
-  suite(0x00a8, 'PSK-AES128-GCM-SHA256', 'psk', 'aes-128-gcm'),
+  defineSuite(0x00a8, 'PSK-AES128-GCM-SHA256', 'psk', 'aes-128-gcm'),
 ]
 
-function suite(
+function defineSuite(
   id: number,
   name: string,
   keyExchange: KeyExchange,

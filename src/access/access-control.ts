@@ -60,7 +60,7 @@ export class AccessControl {
     this.#throttle = new LoginThrottle(settings.failedLogins, new LoginTable(logins?.table, logins?.shard))
     this.permissions = new AccessRules(settings.rules, {
       nowMs: () => dependencies.nowMs(),
-      mayStay: (who) => this.#bans.find(who, dependencies.nowMs()) === undefined,
+      mayStay: (identity) => this.#bans.find(identity, dependencies.nowMs()) === undefined,
     })
   }
 
@@ -134,8 +134,8 @@ export class AccessControl {
   }
 
   /** Returns the rule or the reason that decides; undefined if a service decides that was not queried. */
-  explain(who: Identity, action: Action, topic: string): RuleDecision | undefined {
-    return this.permissions.explain(who, action, topic)
+  explain(identity: Identity, action: Action, topic: string): RuleDecision | undefined {
+    return this.permissions.explain(identity, action, topic)
   }
 
   /** Applies new settings. Connected clients remain; `permissions-changed` concerns their actions. */

@@ -25,7 +25,7 @@ export interface ActionBroker {
   readonly log: Log
   readonly view: Pick<
     BrokerView,
-    'findClient' | 'internalSession' | 'waitingForActions' | 'listClientsWaitingForActions'
+    'findClient' | 'findInternalSession' | 'waitingForActions' | 'listClientsWaitingForActions'
   >
   readonly access: Pick<AccessControl, 'explain'>
   readonly commands: { run(command: Command): Promise<CommandResult> }

@@ -10,7 +10,7 @@ import type { RulePlan } from './plan/rule-plan.ts'
 import type { DeadLetterReport, QueuedResultReport, RuleEngineReport, TopicMetricsReport } from './plan/rule-reports.ts'
 import type { ActionBroker } from './action-broker.ts'
 import { ActionManager } from './queues/action-manager.ts'
-import { authorizationSource } from './columns/authorization-source.ts'
+import { findAuthorizationSource } from './columns/authorization-source.ts'
 import type { LiveBatch } from './watches/live-batch.ts'
 import { LiveWatches, type WatchQuery } from './watches/live-watches.ts'
 import { NodeValues } from './rules/node-values.ts'
@@ -63,7 +63,7 @@ export class RuleEngine {
         return { username, peerAddress: address, peerPort: port, version }
       },
       findAuthorizationSource: ({ identity, action, topic }) =>
-        authorizationSource(broker.access.explain(identity, action, topic)),
+        findAuthorizationSource(broker.access.explain(identity, action, topic)),
       monotonicMs: () => performance.now(),
       findServer: (source) => this.#sources.find(({ id }) => id === source)?.server,
       sinks: this.#actions,
@@ -142,12 +142,12 @@ export class RuleEngine {
     this.#actions.resetCounters(action)
   }
 
-  controlAction(action: string, what: 'start' | 'stop' | 'restart'): void {
-    this.#actions.control(action, what)
+  controlAction(action: string, operation: 'start' | 'stop' | 'restart'): void {
+    this.#actions.control(action, operation)
   }
 
-  controlSource(source: string, what: 'start' | 'stop' | 'restart'): void {
-    this.#receivers.control(source, what)
+  controlSource(source: string, operation: 'start' | 'stop' | 'restart'): void {
+    this.#receivers.control(source, operation)
   }
 
   discardAction(action: string): Promise<void> {

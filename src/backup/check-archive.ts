@@ -173,13 +173,13 @@ class ArchiveChecker {
 export function parseRecordLine(
   table: TableName,
   line: string,
-  place: { readonly member: string; readonly number: number },
+  location: { readonly member: string; readonly number: number },
 ): TableRecord {
   try {
     return readRow(table, line)
   } catch (error) {
     if (!(error instanceof InvalidArchive)) throw error
-    throw new InvalidArchive(`${place.member}, line ${place.number}: ${error.message}`)
+    throw new InvalidArchive(`${location.member}, line ${location.number}: ${error.message}`)
   }
 }
 

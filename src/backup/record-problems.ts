@@ -13,7 +13,7 @@ import {
 import type { TableRecord } from './tables.ts'
 
 /** Returns why the API would not create this record; undefined: it would. */
-export function problemOfRecord(record: TableRecord): string | undefined {
+export function findRecordProblem(record: TableRecord): string | undefined {
   if ('namespace' in record && record.namespace !== undefined && !isNamespaceName(record.namespace)) {
     return 'namespace is not a valid namespace name'
   }

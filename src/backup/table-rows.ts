@@ -18,7 +18,7 @@ import type {
   StoredMessage,
 } from '../records/index.ts'
 import { InvalidArchive } from './invalid-archive.ts'
-import { problemOfRecord } from './record-problems.ts'
+import { findRecordProblem } from './record-problems.ts'
 import {
   boolean,
   bytes,
@@ -216,7 +216,7 @@ export function readRow(table: TableName, line: string): TableRecord {
       ? { kind: 'retained', message: { ...value, retain: true, isRepeat: false } }
       : { kind: kindOfTable[table], ...value }
   ) as TableRecord
-  const problem = problemOfRecord(record)
+  const problem = findRecordProblem(record)
   if (problem !== undefined) throw new InvalidArchive(problem)
   return record
 }

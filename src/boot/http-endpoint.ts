@@ -53,24 +53,24 @@ export class HttpEndpoint {
    * Serves with the new address and settings. On failure returns why, and continues as before. `place` undefined: not
    * served.
    */
-  async change(place: HttpPlace | undefined, settings: ManagementSettings): Promise<Problem | undefined> {
+  async change(bindAddress: HttpPlace | undefined, settings: ManagementSettings): Promise<Problem | undefined> {
     const before = this.#open
-    if (place === undefined) {
+    if (bindAddress === undefined) {
       this.#closeGracefully()
       return undefined
     }
-    if (before !== undefined && isServedAt(before, place)) {
+    if (before !== undefined && isServedAt(before, bindAddress)) {
       before.server.change(settings)
-      this.#open = { ...before, place, settings }
+      this.#open = { ...before, place: bindAddress, settings }
       return undefined
     }
-    let opened = await this.#tryOpen(place, settings)
-    if ('problem' in opened && before !== undefined && before.address.port === place.port) {
+    let opened = await this.#tryOpen(bindAddress, settings)
+    if ('problem' in opened && before !== undefined && before.address.port === bindAddress.port) {
       this.#closeGracefully()
-      opened = await this.#tryOpen(place, settings)
+      opened = await this.#tryOpen(bindAddress, settings)
       if ('problem' in opened) await this.#reopen(before)
     }
-    if ('problem' in opened) return this.#judge(opened, place)
+    if ('problem' in opened) return this.#judge(opened, bindAddress)
     this.#closeGracefully()
     this.#open = opened
     return undefined
@@ -81,8 +81,8 @@ export class HttpEndpoint {
     await Promise.all([...this.#closing].map((server) => server.close(closeGraceMs)))
   }
 
-  #judge(failed: Problem, place: HttpPlace): Problem | undefined {
-    if (place.isNamed || this.#open !== undefined) return failed
+  #judge(failed: Problem, bindAddress: HttpPlace): Problem | undefined {
+    if (bindAddress.isNamed || this.#open !== undefined) return failed
     this.#log.error('HTTP API not available', { why: failed.problem })
     return undefined
   }
@@ -102,13 +102,14 @@ export class HttpEndpoint {
     void server.close(requestTimeoutMs).then(() => this.#closing.delete(server))
   }
 
-  async #tryOpen(place: HttpPlace, settings: ManagementSettings): Promise<OpenPlace | Problem> {
+  async #tryOpen(bindAddress: HttpPlace, settings: ManagementSettings): Promise<OpenPlace | Problem> {
     const server = this.#createServer(settings)
     let problem = ''
-    for (const host of place.hosts) {
-      const listening = await server.listen({ host, port: place.port })
-      if (!('problem' in listening)) return { server, address: { host, port: listening.port }, place, settings }
-      problem = `${place.key}: ${listening.problem}`
+    for (const host of bindAddress.hosts) {
+      const listening = await server.listen({ host, port: bindAddress.port })
+      if (!('problem' in listening))
+        return { server, address: { host, port: listening.port }, place: bindAddress, settings }
+      problem = `${bindAddress.key}: ${listening.problem}`
     }
     await server.close(0)
     return { problem }

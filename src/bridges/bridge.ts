@@ -141,13 +141,16 @@ export class Bridge {
       monitor: this.#monitor,
     }
     const settings = this.#settings
-    const connection = new BridgeConnection(this.#connectionOwner(), parts, { settings, isCleared: this.#isCleared })
+    const connection = new BridgeConnection(this.#createConnectionOwner(), parts, {
+      settings,
+      isCleared: this.#isCleared,
+    })
     this.#isCleared = false
     this.#connection = connection
     return connection
   }
 
-  #connectionOwner(): ConnectionOwner {
+  #createConnectionOwner(): ConnectionOwner {
     return {
       moveTo: (state, dueAtMs) => this.#moveTo(state, dueAtMs),
       waitAtMost: (dueAtMs) => this.#moveTo(this.#state, Math.min(this.#dueAtMs, dueAtMs)),

@@ -30,14 +30,14 @@ export interface BenchArguments extends ProbeArguments {
 }
 
 /** Returns the target of a probe, or a sentence about an invalid option. Passwords come from files, never from the command line. */
-export async function readTarget(words: ProbeArguments): Promise<ProbeTarget | { readonly problem: string }> {
-  const address = parseTarget(words.url)
+export async function readTarget(args: ProbeArguments): Promise<ProbeTarget | { readonly problem: string }> {
+  const address = parseTarget(args.url)
   if ('problem' in address) return address
-  const ca = await readOptionalFile(words.ca)
+  const ca = await readOptionalFile(args.ca)
   if (ca !== undefined && 'problem' in ca) return ca
-  const password = await readOptionalFile(words.passwordFile)
+  const password = await readOptionalFile(args.passwordFile)
   if (password !== undefined && 'problem' in password) return password
-  return { ...address, ca: ca?.text, username: words.username, password: password?.text.replace(/\r?\n$/, '') }
+  return { ...address, ca: ca?.text, username: args.username, password: password?.text.replace(/\r?\n$/, '') }
 }
 
 async function readOptionalFile(file: string | undefined): Promise<{ text: string } | { problem: string } | undefined> {
@@ -51,56 +51,56 @@ async function readOptionalFile(file: string | undefined): Promise<{ text: strin
 
 export async function runBenchCommand(
   scenario: BenchScenario,
-  words: BenchArguments,
+  args: BenchArguments,
   terminal: Terminal,
 ): Promise<number> {
-  const options = await readOptions(scenario, words)
+  const options = await readOptions(scenario, args)
   if ('problem' in options) {
     terminal.fail(options.problem)
     return exitCodes.wrongUsage
   }
   const what = { publish: 'published', subscribe: 'delivered', connect: 'connected' }[scenario]
   const result = await runBench(options, ({ seconds, count, latencies }) => {
-    if (words.json === true) return
+    if (args.json === true) return
     const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => latencies.computePercentileMs(share).toFixed(2))
     terminal.print(
       `${seconds.toFixed(0).padStart(4)} s  ${what} ${count}/s  p50 ${p50} ms  p95 ${p95} ms  p99 ${p99} ms\n`,
     )
   })
-  if ('problem' in result) return terminal.fail(`${words.url}: ${result.problem}`)
-  terminal.print(words.json === true ? `${JSON.stringify(result)}\n` : formatResult(result, what))
+  if ('problem' in result) return terminal.fail(`${args.url}: ${result.problem}`)
+  terminal.print(args.json === true ? `${JSON.stringify(result)}\n` : formatResult(result, what))
   if (result.failure === undefined) return exitCodes.done
   return terminal.fail(`${result.failed} clients failed, the first: ${result.failure}`)
 }
 
-function formatResult({ clients, seconds, count, perSecond, latencyMs }: BenchResult, what: string): string {
+function formatResult({ clients, seconds, count, perSecond, latencyMs }: BenchResult, countLabel: string): string {
   const { p50, p95, p99, max } = latencyMs
   const latency = [`p50 ${p50.toFixed(2)}`, `p95 ${p95.toFixed(2)}`, `p99 ${p99.toFixed(2)}`, `max ${max.toFixed(2)}`]
-  return `${clients} clients, ${seconds.toFixed(1)} s: ${count} ${what}, ${Math.round(perSecond)}/s; latency in ms: ${latency.join(', ')}\n`
+  return `${clients} clients, ${seconds.toFixed(1)} s: ${count} ${countLabel}, ${Math.round(perSecond)}/s; latency in ms: ${latency.join(', ')}\n`
 }
 
 async function readOptions(
   scenario: BenchScenario,
-  words: BenchArguments,
+  args: BenchArguments,
 ): Promise<BenchOptions | { readonly problem: string }> {
-  const target = await readTarget(words)
+  const target = await readTarget(args)
   if ('problem' in target) return target
   const numbers = {
-    clients: parseNumber('--clients', words.clients, 100_000),
-    seconds: parseNumber('--seconds', words.seconds, 86_400),
-    rate: words.rate === undefined ? undefined : parseNumber('--rate', words.rate, 10_000_000),
-    payloadBytes: parseNumber('--size', words.size, 10_485_760),
+    clients: parseNumber('--clients', args.clients, 100_000),
+    seconds: parseNumber('--seconds', args.seconds, 86_400),
+    rate: args.rate === undefined ? undefined : parseNumber('--rate', args.rate, 10_000_000),
+    payloadBytes: parseNumber('--size', args.size, 10_485_760),
   }
   for (const value of Object.values(numbers)) if (typeof value === 'string') return { problem: value }
-  if (!['0', '1', '2'].includes(words.qos)) return { problem: '--qos: use 0, 1 or 2' }
-  if (!['4', '5'].includes(words.protocol)) return { problem: '--protocol: give 4 (MQTT 3.1.1) or 5' }
-  const qos = Number(words.qos) as 0 | 1 | 2
+  if (!['0', '1', '2'].includes(args.qos)) return { problem: '--qos: use 0, 1 or 2' }
+  if (!['4', '5'].includes(args.protocol)) return { problem: '--protocol: give 4 (MQTT 3.1.1) or 5' }
+  const qos = Number(args.qos) as 0 | 1 | 2
   return {
     ...(numbers as { clients: number; seconds: number; rate: number | undefined; payloadBytes: number }),
     scenario,
     target,
     qos,
-    version: words.protocol === '5' ? 5 : 4,
+    version: args.protocol === '5' ? 5 : 4,
   }
 }
 

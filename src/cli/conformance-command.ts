@@ -12,9 +12,9 @@ export interface ConformanceArguments extends ProbeArguments {
 }
 
 /** Failed where a statement is not kept. Gives the exit code. */
-export async function runConformanceCommand(words: ConformanceArguments, terminal: Terminal): Promise<number> {
-  const { protocol, timeout, json } = words
-  const target = await readTarget(words)
+export async function runConformanceCommand(args: ConformanceArguments, terminal: Terminal): Promise<number> {
+  const { protocol, timeout, json } = args
+  const target = await readTarget(args)
   const responseTimeoutMs = Number(timeout)
   const isVersion = protocol === undefined || protocol === '4' || protocol === '5'
   const isTime = responseTimeoutMs >= 10 && responseTimeoutMs <= 60_000
@@ -28,7 +28,7 @@ export async function runConformanceCommand(words: ConformanceArguments, termina
     const results = await runConformance({ target, versions, responseTimeoutMs }, (result) => {
       if (json !== true) terminal.print(formatResult(result))
     })
-    if ('problem' in results) return terminal.fail(`${words.url}: ${results.problem}`)
+    if ('problem' in results) return terminal.fail(`${args.url}: ${results.problem}`)
     const broken = results.filter(({ isKept }) => !isKept).length
     terminal.print(
       json === true
@@ -38,7 +38,7 @@ export async function runConformanceCommand(words: ConformanceArguments, termina
     return broken === 0 ? exitCodes.done : exitCodes.failed
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error
-    return terminal.fail(`${words.url}: ${connectionErrorText(error as Error, trustOption)}`)
+    return terminal.fail(`${args.url}: ${connectionErrorText(error as Error, trustOption)}`)
   }
 }
 

@@ -33,9 +33,9 @@ export interface ImportArguments {
 const maxBytes = 536_870_912
 
 /** Gives the exit code. */
-export async function importMosquitto(words: ImportArguments, terminal: Terminal): Promise<number> {
-  const { conf, database } = words
-  const folder = resolve(words.output)
+export async function importMosquitto(args: ImportArguments, terminal: Terminal): Promise<number> {
+  const { conf, database } = args
+  const folder = resolve(args.output)
   try {
     const resolvePath = (file: string): string => resolve(dirname(conf), file)
     const main = { name: basename(conf), text: await readFileText(conf) }
@@ -58,13 +58,13 @@ export async function importMosquitto(words: ImportArguments, terminal: Terminal
     const { retained, sessions } = found.value
     const members = membersOf({ credentials: credentials.value, 'retained-messages': [...retained] }, left)
     const archive = members.size === 0 ? undefined : await writeConverted(members, folder)
-    const imported = await importConvertedSessions(sessions, words.data)
+    const imported = await importConvertedSessions(sessions, args.data)
     const report = [
       ...left.map((line) => `not imported: ${line}`),
       ...stricter.map((line) => `stricter than before: ${line}`),
     ]
     const lines = [...report, ...imported]
-    terminal.print(`${[...lines, ...nextSteps({ folder, data: words.data, archive })].join('\n')}\n`)
+    terminal.print(`${[...lines, ...nextSteps({ folder, data: args.data, archive })].join('\n')}\n`)
     return exitCodes.done
   } catch (error) {
     if (error instanceof FileProblem || error instanceof InvalidArchive) return terminal.fail(error.message)
@@ -93,8 +93,8 @@ async function importConvertedSessions(
   return describeImport(done)
 }
 
-function sum(sessions: readonly ImportedSession[], what: 'subscriptions' | 'queued'): number {
-  return sessions.reduce((total, session) => total + session[what].length, 0)
+function sum(sessions: readonly ImportedSession[], list: 'subscriptions' | 'queued'): number {
+  return sessions.reduce((total, session) => total + session[list].length, 0)
 }
 
 function describeContent(sessions: number, subscriptions: number, queued: number): string {
@@ -102,8 +102,8 @@ function describeContent(sessions: number, subscriptions: number, queued: number
   return `${ofSessions} with ${formatCount(subscriptions, 'subscription')} and ${ofMessages}`
 }
 
-function formatCount(count: number, what: string): string {
-  return `${count} ${what}${count === 1 ? '' : 's'}`
+function formatCount(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
 function describeImport({

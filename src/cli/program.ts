@@ -33,8 +33,8 @@ export async function runProgram(args: readonly string[], program: Program, term
 
 type Run = (command: () => number | Promise<number>) => Promise<void>
 
-function createCommandLine(program: Program, terminal: Terminal, run: Run, words: readonly string[]): Command {
-  const godwit: Command = configureErrorOutput(new Command('godwit'), terminal, () => findNearestHelp(godwit, words))
+function createCommandLine(program: Program, terminal: Terminal, run: Run, args: readonly string[]): Command {
+  const godwit: Command = configureErrorOutput(new Command('godwit'), terminal, () => findNearestHelp(godwit, args))
     .description('An MQTT 3.1, 3.1.1 and 5.0 broker that loses nothing it has acknowledged.')
     .version(program.version, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
@@ -43,7 +43,7 @@ function createCommandLine(program: Program, terminal: Terminal, run: Run, words
   )
   addInit(godwit, program, terminal, run)
   addConfig(godwit, terminal, run)
-  addCtl(godwit, words, { program, terminal, run })
+  addCtl(godwit, args, { program, terminal, run })
   addImport(godwit, program, terminal, run)
   addProbes(godwit, terminal, run)
   addCompletion(godwit, terminal, run)
@@ -162,10 +162,10 @@ function addImport(godwit: Command, { environment = {} }: Program, terminal: Ter
       'data directory to which the sessions are written; its broker must not run (default: $GODWIT_DATA; without it, sessions are not imported)',
       parseNonEmpty,
     )
-    .action((words: ImportArguments) =>
+    .action((args: ImportArguments) =>
       run(async () =>
         (await import('./import-command.ts')).importMosquitto(
-          { ...words, data: resolvePlaces(words, environment).data },
+          { ...args, data: resolvePlaces(args, environment).data },
           terminal,
         ),
       ),
@@ -181,8 +181,8 @@ function addProbes(godwit: Command, terminal: Terminal, run: Run): void {
     .option('--protocol <level>', 'protocol level: 4 (MQTT 3.1.1) or 5 (default: both)')
     .option('--timeout <milliseconds>', 'maximum time to wait for a response, in milliseconds', '2000')
     .option('--json', 'print the results as one JSON document')
-    .action((words: ConformanceArguments) =>
-      run(async () => (await import('./conformance-command.ts')).runConformanceCommand(words, terminal)),
+    .action((args: ConformanceArguments) =>
+      run(async () => (await import('./conformance-command.ts')).runConformanceCommand(args, terminal)),
     )
   const bench = godwit
     .command('bench')
@@ -197,8 +197,8 @@ function addProbes(godwit: Command, terminal: Terminal, run: Run): void {
       .option('--size <bytes>', 'size of each payload, in bytes', '64')
       .option('--protocol <level>', 'protocol level: 4 (MQTT 3.1.1) or 5', '5')
       .option('--json', 'print the result as one JSON document')
-      .action((words: BenchArguments) =>
-        run(async () => (await import('./bench-command.ts')).runBenchCommand(name, words, terminal)),
+      .action((args: BenchArguments) =>
+        run(async () => (await import('./bench-command.ts')).runBenchCommand(name, args, terminal)),
       )
   }
 }
@@ -268,8 +268,8 @@ interface CtlContext {
  * Adds the commands of `ctl`, which are objects. The first word of a name with two words is a group. If `words` select a command or a group, the
  * others are added without their options: all options take more time than most commands.
  */
-function addCtl(godwit: Command, words: readonly string[], context: CtlContext): void {
-  const selected = words[0] === 'ctl' ? ctlCommands.filter((command) => readFirstWord(command) === words[1]) : []
+function addCtl(godwit: Command, args: readonly string[], context: CtlContext): void {
+  const selected = args[0] === 'ctl' ? ctlCommands.filter((command) => readFirstWord(command) === args[1]) : []
   const ctl = godwit.command('ctl').description('inspect and control a running broker')
   const groups = new Map<string, Command>()
   for (const command of ctlCommands) {

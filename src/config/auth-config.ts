@@ -2,7 +2,7 @@
 
 import { createConfigError, quoteForMessage, type ConfigError } from './hocon/config-errors.ts'
 import type { Position } from './hocon/config-values.ts'
-import { defaultSettingFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
+import { readDefaultFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
 import { auth as authSection } from './settings/auth.ts'
 import { authenticators, type authenticatorValues, type scramAlgorithmValues } from './settings/authenticators.ts'
 import type { SettingValues } from './settings/root.ts'
@@ -62,7 +62,7 @@ export interface HttpAuthConfig extends HttpAuthLimits {
 /** auth.failed_logins */
 export type FailedLoginConfig = SettingFields<typeof failedLogins.entries>
 
-export const defaultFailedLoginConfig: FailedLoginConfig = defaultSettingFields(failedLogins.entries)
+export const defaultFailedLoginConfig: FailedLoginConfig = readDefaultFields(failedLogins.entries)
 
 export interface AuthConfig extends SettingFields<typeof authenticators> {
   readonly failedLogins: FailedLoginConfig

@@ -8,7 +8,7 @@ import { type CoreConfig, toCoreConfig } from './core-config.ts'
 import type { Position } from './hocon/config-values.ts'
 import { type HttpServerConfig, toHttpServerConfig } from './http-server-config.ts'
 import { type ListenerConfig, toListeners } from './listener-config.ts'
-import { defaultSettingFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
+import { readDefaultFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
 import { root, type SettingValues } from './settings/root.ts'
 import { type AutoSubscribeConfig, toAutoSubscriptions, toCountedTopics } from './topic-config.ts'
 
@@ -48,7 +48,7 @@ export type LogLevel = NonNullable<LogConfig['level']>
 /** Limits for bans of clients that reconnect too often. */
 export type FlappingConfig = SettingFields<typeof flappingDetect.entries>
 
-export const defaultFlappingConfig: FlappingConfig = defaultSettingFields(flappingDetect.entries)
+export const defaultFlappingConfig: FlappingConfig = readDefaultFields(flappingDetect.entries)
 
 /** Settings that determine the namespace of a client, and limits of namespaces. */
 export interface NamespacesConfig extends SettingFields<typeof namespacesSection.entries> {

@@ -1,7 +1,7 @@
 // Typed settings of listeners, as shards and transports take them. Settings that are taken unchanged are named by their entries in
 // `settings/listeners.ts`.
 
-import { defaultSettingFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
+import { readDefaultFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
 import {
   certificateNames,
   type clientNames,
@@ -172,7 +172,7 @@ export function toDashboardListener({ listeners, limits, mqtt }: SettingValues):
     name: dashboardListenerName,
     host: undefined,
     port: 0,
-    ...defaultSettingFields(sharedListenerSettings),
+    ...readDefaultFields(sharedListenerSettings),
     ...readSettingFields(clientRates, limits),
     maxConnections: maxDashboardClients,
     maxConnectionRate: dashboardClientsPerSecond,

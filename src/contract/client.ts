@@ -78,7 +78,7 @@ export function createClient<const Set extends Record<string, Endpoint>>(
   options: ClientOptions,
 ): EndpointClient<Set> {
   const calls = Object.entries<Endpoint>(endpoints).map(([name, endpoint]) => {
-    const call = (given: AnyCall = {}): Promise<Result<unknown>> => callEndpoint(options, endpoint, given)
+    const call = (request: AnyCall = {}): Promise<Result<unknown>> => callEndpoint(options, endpoint, request)
     return [name, call] as const
   })
   return Object.fromEntries(calls) as unknown as EndpointClient<Set>
@@ -109,11 +109,11 @@ async function callEndpoint(options: ClientOptions, endpoint: Endpoint, call: An
 
 const successStatus = 200
 
-function encodeBody({ body: wanted }: Endpoint, given: unknown): Body {
-  if (wanted === 'upload') return encodeForm(given as FileToSend)
-  if (wanted === 'text' && typeof given === 'string')
-    return { type: 'text/plain; charset=utf-8', bytes: Buffer.from(given) }
-  const text = JSON.stringify(given)
+function encodeBody({ body: kind }: Endpoint, content: unknown): Body {
+  if (kind === 'upload') return encodeForm(content as FileToSend)
+  if (kind === 'text' && typeof content === 'string')
+    return { type: 'text/plain; charset=utf-8', bytes: Buffer.from(content) }
+  const text = JSON.stringify(content)
   return text === undefined ? undefined : { type: 'application/json', bytes: Buffer.from(text) }
 }
 

@@ -55,7 +55,7 @@ type Arguments<E extends Endpoint> =
     : [call: BrowserCall<E>, options?: CallOptions]
 
 export type FetchClient<Set extends Record<string, Endpoint>> = {
-  readonly [Name in keyof Set]: (...given: Arguments<Set[Name]>) => Promise<Result<BrowserReply<Set[Name]>>>
+  readonly [Name in keyof Set]: (...args: Arguments<Set[Name]>) => Promise<Result<BrowserReply<Set[Name]>>>
 }
 
 export interface FetchClientOptions {
@@ -74,10 +74,10 @@ export interface FetchClientOptions {
 
 export function createFetchClient<Set extends Record<string, Endpoint>>(options: FetchClientOptions): FetchClient<Set> {
   const calls = Object.entries(options.operations).map(([name, operation]) => {
-    const call = async (given: AnyCall = {}, how: CallOptions = {}): Promise<Result<unknown>> => {
-      const result = await callOperation(options, { operation, call: given, how })
+    const call = async (request: AnyCall = {}, callOptions: CallOptions = {}): Promise<Result<unknown>> => {
+      const result = await callOperation(options, { operation, call: request, callOptions })
       if ('reply' in result) options.onResponse()
-      else if (how.signal?.aborted !== true) options.onFailure(result.failure)
+      else if (callOptions.signal?.aborted !== true) options.onFailure(result.failure)
       return result
     }
     return [name, call] as const
@@ -88,18 +88,21 @@ export function createFetchClient<Set extends Record<string, Endpoint>>(options:
 interface OneCall {
   readonly operation: Operation
   readonly call: AnyCall
-  readonly how: CallOptions
+  readonly callOptions: CallOptions
 }
 
-async function callOperation(options: FetchClientOptions, { operation, call, how }: OneCall): Promise<Result<unknown>> {
-  const namespace = how.namespace === undefined ? options.readNamespace() : (how.namespace ?? undefined)
+async function callOperation(
+  options: FetchClientOptions,
+  { operation, call, callOptions }: OneCall,
+): Promise<Result<unknown>> {
+  const namespace = callOptions.namespace === undefined ? options.readNamespace() : (callOptions.namespace ?? undefined)
   const meant = operation.isForNamespaces === true ? { namespace } : {}
   const path = formatCallPath(operation.url, { ...call, query: { ...meant, ...call.query } })
   if (typeof path !== 'string') return { failure: path }
   const headers: Record<string, string> = {}
   const authorization = options.readAuthorization()
   if (authorization !== undefined) headers['authorization'] = authorization
-  if (how.isIdle === true) headers['x-godwit-idle'] = '1'
+  if (callOptions.isIdle === true) headers['x-godwit-idle'] = '1'
   const body = encodeBody(operation, call.body)
   if (typeof body === 'string') headers['content-type'] = operation.body === 'text' ? 'text/plain' : 'application/json'
   try {
@@ -108,7 +111,7 @@ async function callOperation(options: FetchClientOptions, { operation, call, how
       headers,
       credentials: 'omit',
       ...(body === undefined ? {} : { body }),
-      ...(how.signal === undefined ? {} : { signal: how.signal }),
+      ...(callOptions.signal === undefined ? {} : { signal: callOptions.signal }),
     })
     if (operation.reply === 'bytes' && response.ok) return { reply: response }
     return parseResponse({ status: response.status, text: await response.text() }, operation.reply === 'text')
@@ -117,11 +120,11 @@ async function callOperation(options: FetchClientOptions, { operation, call, how
   }
 }
 
-function encodeBody(operation: Operation, given: unknown): string | FormData | undefined {
-  if (given === undefined) return undefined
-  if (operation.body === 'text') return given as string
-  if (operation.body !== 'upload') return JSON.stringify(given)
-  const { filename, content } = given as BrowserFile
+function encodeBody(operation: Operation, value: unknown): string | FormData | undefined {
+  if (value === undefined) return undefined
+  if (operation.body === 'text') return value as string
+  if (operation.body !== 'upload') return JSON.stringify(value)
+  const { filename, content } = value as BrowserFile
   const form = new FormData()
   form.append('filename', content, filename)
   return form

@@ -45,4 +45,4 @@ export {
 } from './client.ts'
 export type { AnyCall, Failure, Result } from './exchange.ts'
 export { createOperationTable as operationTable } from './operation-table.ts'
-export { changed, newOne, params, probed, statusFields as stateful } from './definition/services.ts'
+export { changed, newOne, params, probed, createStatusFields as stateful } from './definition/services.ts'

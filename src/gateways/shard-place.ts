@@ -17,10 +17,10 @@ export function findOwnerShard(name: string, { shards }: ShardPlace): number {
 }
 
 /** Returns a generated name that belongs to this shard. */
-export function createOwnName(place: ShardPlace, make: () => string): string {
+export function createOwnName(shard: ShardPlace, make: () => string): string {
   for (;;) {
     const name = make()
-    if (findOwnerShard(name, place) === place.own) return name
+    if (findOwnerShard(name, shard) === shard.own) return name
   }
 }
 

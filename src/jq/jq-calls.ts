@@ -43,17 +43,17 @@ function applyFunction(
   { input, path, scope, emit }: JqFrame,
 ): void {
   const start: Scope | undefined = closure.scope ?? { kind: 'function', name, closure, outer }
-  const bindFrom = (place: number, inner: Scope | undefined): void => {
-    const parameter = closure.parameters[place]
-    const arg = args[place]
+  const bindFrom = (index: number, inner: Scope | undefined): void => {
+    const parameter = closure.parameters[index]
+    const arg = args[index]
     if (parameter === undefined || arg === undefined) return runner.run(closure.body, input, path, inner, emit)
     // An argument uses the names of its caller. If the caller has none, it must not use those of the definition.
     const bound: Closure = { parameters: [], body: arg, scope: scope ?? noNames }
     if (!parameter.startsWith('$'))
-      return bindFrom(place + 1, { kind: 'function', name: parameter, closure: bound, outer: inner })
+      return bindFrom(index + 1, { kind: 'function', name: parameter, closure: bound, outer: inner })
     runner.emitValues(arg, input, scope, (value) => {
       const asFunction: Scope = { kind: 'function', name: parameter.slice(1), closure: bound, outer: inner }
-      bindFrom(place + 1, { kind: 'variable', name: parameter.slice(1), value, outer: asFunction })
+      bindFrom(index + 1, { kind: 'variable', name: parameter.slice(1), value, outer: asFunction })
     })
   }
   bindFrom(0, start)

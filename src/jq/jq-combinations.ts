@@ -18,16 +18,16 @@ interface Building {
 export function interpolate(
   runner: JqRunner,
   node: Extract<JqNode, { kind: 'text' }>,
-  how: Building & { readonly text: string },
+  building: Building & { readonly text: string },
 ): void {
-  const { place, text } = how
+  const { place, text } = building
   const part = node.parts[place]
-  if (part === undefined) return how.emit(text, undefined)
-  if (typeof part === 'string') return interpolate(runner, node, { ...how, place: place + 1, text: text + part })
-  runner.emitValues(part, how.input, how.scope, (value) => {
+  if (part === undefined) return building.emit(text, undefined)
+  if (typeof part === 'string') return interpolate(runner, node, { ...building, place: place + 1, text: text + part })
+  runner.emitValues(part, building.input, building.scope, (value) => {
     const shown = formatText(node.format, value, runner.budget)
     runner.budget.countCreated(text.length + shown.length)
-    interpolate(runner, node, { ...how, place: place + 1, text: text + shown })
+    interpolate(runner, node, { ...building, place: place + 1, text: text + shown })
   })
 }
 
@@ -35,18 +35,18 @@ export function interpolate(
 export function buildObject(
   runner: JqRunner,
   members: Extract<JqNode, { kind: 'object' }>['members'],
-  how: Building & { readonly built: Readonly<MapBuilder> },
+  building: Building & { readonly built: Readonly<MapBuilder> },
 ): void {
-  const { place, built } = how
+  const { place, built } = building
   const member = members[place]
-  if (member === undefined) return how.emit(built, undefined)
-  runner.emitValues(member.key, how.input, how.scope, (key) => {
+  if (member === undefined) return building.emit(built, undefined)
+  runner.emitValues(member.key, building.input, building.scope, (key) => {
     if (!isText(key)) throw new RuleError(`jq: ${describeValue(key, runner.budget)} is not a key of an object`)
-    runner.emitValues(member.value, how.input, how.scope, (value) => {
+    runner.emitValues(member.value, building.input, building.scope, (value) => {
       runner.budget.countCreated(8 * (place + 1))
       const next: MapBuilder = { ...built }
       setKey(next, stringOf(key, 'jq: a key'), value)
-      buildObject(runner, members, { ...how, place: place + 1, built: next })
+      buildObject(runner, members, { ...building, place: place + 1, built: next })
     })
   })
 }
@@ -60,14 +60,14 @@ export function bindPattern(
   then: (scope: Scope | undefined) => void,
 ): void {
   if (pattern.kind === 'variable') return then({ kind: 'variable', name: pattern.name, value, outer: scope })
-  const bindFrom = (place: number, inner: Scope | undefined): void => {
-    const next = (found: Scope | undefined): void => bindFrom(place + 1, found)
+  const bindFrom = (index: number, inner: Scope | undefined): void => {
+    const next = (found: Scope | undefined): void => bindFrom(index + 1, found)
     if (pattern.kind === 'array') {
-      const item = pattern.items[place]
+      const item = pattern.items[index]
       if (item === undefined) return then(inner)
-      return bindPattern(runner, item, readMember(value, place, runner.budget), inner, next)
+      return bindPattern(runner, item, readMember(value, index, runner.budget), inner, next)
     }
-    const member = pattern.members[place]
+    const member = pattern.members[index]
     if (member === undefined) return then(inner)
     runner.emitValues(member.key, value, inner, (key) =>
       bindPattern(runner, member.pattern, readMember(value, key, runner.budget), inner, next),

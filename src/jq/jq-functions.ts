@@ -118,10 +118,10 @@ function join(items: RuleArray, separator: string, budget: Budget): string {
   return pieces.join(separator)
 }
 
-function findIndices(value: RuleValue, wanted: RuleValue, budget: Budget): RuleValue {
+function findIndices(value: RuleValue, target: RuleValue, budget: Budget): RuleValue {
   if (value === null) return null
   if (isArray(value)) {
-    const parts = isArray(wanted) ? wanted : [wanted]
+    const parts = isArray(target) ? target : [target]
     if (parts.length === 0) return null
     return value.flatMap((_item, at) =>
       parts.every((part, offset) => at + offset < value.length && compareValues(value[at + offset], part, budget) === 0)
@@ -129,7 +129,7 @@ function findIndices(value: RuleValue, wanted: RuleValue, budget: Budget): RuleV
         : [],
     )
   }
-  const [whole, part] = [requireText(value, budget), requireText(wanted, budget)]
+  const [whole, part] = [requireText(value, budget), requireText(target, budget)]
   if (part === '') return null
   const found: number[] = []
   budget.countCreated(8 * whole.length)

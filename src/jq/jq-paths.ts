@@ -119,5 +119,5 @@ function deletePath(value: RuleValue, path: JqPath, budget: Budget): RuleValue {
     throw new RuleError(`jq: ${describeValue(value, budget)} has no member ${describeValue(key, budget)}`)
   const index = Math.floor(toFloat(key))
   const at = index < 0 ? value.length + index : index
-  return value.filter((_item, place) => place !== at)
+  return value.filter((_item, index) => index !== at)
 }

@@ -94,9 +94,9 @@ function toAuditOutcome(result: unknown): Pick<AuditEntry, 'status' | 'code' | '
 }
 
 /** Text bodies are not logged: a whole configuration contains secrets without keys of their own. */
-function readSentFields({ endpoint: { body: wanted }, body }: AuditedRequest): unknown {
+function readSentFields({ endpoint: { body: kind }, body }: AuditedRequest): unknown {
   if (!Buffer.isBuffer(body) || body.length === 0) return null
-  if (typeof wanted !== 'object' || body.length > maxReadBytes) return { bytes: body.length }
+  if (typeof kind !== 'object' || body.length > maxReadBytes) return { bytes: body.length }
   try {
     return JSON.parse(body.toString())
   } catch {

@@ -102,15 +102,15 @@ interface Audited extends Pick<AuditedRequest, 'name' | 'endpoint' | 'caller'> {
 }
 
 /** A change is logged before the response is sent. */
-async function runAudited({ request, audit, ...what }: Audited, work: () => Promise<unknown>): Promise<unknown> {
+async function runAudited({ request, audit, ...operation }: Audited, work: () => Promise<unknown>): Promise<unknown> {
   const { url, body } = request
   const requestedNamespace = resolveRequestNamespace(
-    what.endpoint,
-    what.caller,
+    operation.endpoint,
+    operation.caller,
     request.query as Record<string, string>,
   )
-  const namespace = requestedNamespace instanceof ApiError ? what.caller.namespace : requestedNamespace
-  const auditedRequest: AuditedRequest = { ...what, url, body, namespace, atMs: Date.now() }
+  const namespace = requestedNamespace instanceof ApiError ? operation.caller.namespace : requestedNamespace
+  const auditedRequest: AuditedRequest = { ...operation, url, body, namespace, atMs: Date.now() }
   const recordResult = async (result: unknown): Promise<void> => {
     if (isAudited(auditedRequest, result)) await audit.record(toAuditEntry(auditedRequest, result))
   }

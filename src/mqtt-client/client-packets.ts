@@ -36,9 +36,9 @@ export function createConnectPacket(
 
 export function createDisconnectPacket(
   version: ProtocolVersion,
-  how: { reason?: DisconnectPacket['reasonCode']; deletesSession?: boolean },
+  options: { reason?: DisconnectPacket['reasonCode']; deletesSession?: boolean },
 ): DisconnectPacket {
-  const { reason = reasonCodes.normalDisconnection, deletesSession = false } = how
+  const { reason = reasonCodes.normalDisconnection, deletesSession = false } = options
   return {
     type: 'disconnect',
     reasonCode: reason,

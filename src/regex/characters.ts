@@ -46,9 +46,9 @@ export function createRangeTest(first: number, last: number, ignoresCase: boolea
   return ignoresCase ? (code) => listCaseVariants(code).some(inRange) : inRange
 }
 
-export function createExactTest(wanted: number, ignoresCase: boolean): CharacterTest {
-  if (!ignoresCase) return (code) => code === wanted
-  const variants = new Set(listCaseVariants(wanted))
+export function createExactTest(character: number, ignoresCase: boolean): CharacterTest {
+  if (!ignoresCase) return (code) => code === character
+  const variants = new Set(listCaseVariants(character))
   return (code) => variants.has(code)
 }
 

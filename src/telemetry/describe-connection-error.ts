@@ -51,10 +51,10 @@ export function describeServiceError(error: Error, trust: string): string {
   const text = describeConnectionError(inner, trust)
   if (text !== inner.message)
     return inner.address === undefined ? text : `${text} (${inner.address}:${inner.port ?? ''})`
-  return text.replace(systemMessage, (all: string, code: string, place: string | undefined) => {
+  return text.replace(systemMessage, (all: string, code: string, address: string | undefined) => {
     const sentence = texts[code]
     if (sentence === undefined) return all
-    return place === undefined ? sentence : `${sentence} (${place})`
+    return address === undefined ? sentence : `${sentence} (${address})`
   })
 }
 

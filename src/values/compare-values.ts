@@ -61,7 +61,7 @@ export function equals(left: RuleValue, right: RuleValue, budget: Budget): boole
 }
 
 /** Equality of value and type: 1 does not equal 1.0. */
-export function strictlyEquals(left: RuleValue, right: RuleValue, budget: Budget): boolean {
+export function equalsStrictly(left: RuleValue, right: RuleValue, budget: Budget): boolean {
   return isSameValue(left, right, { isStrict: true, budget }, 0)
 }
 

@@ -3,7 +3,7 @@
 
 export { readKey, readPosition, writePath, type Step } from './access.ts'
 export { Budget, type EvaluationLimit } from './budget.ts'
-export { compare, equals, strictlyEquals, type ComparisonOperator } from './compare-values.ts'
+export { compare, equals, equalsStrictly, type ComparisonOperator } from './compare-values.ts'
 export { findNearestName as nearestName } from './errors/nearest-name.ts'
 export { createLimitError as limitError, RuleError, type RuleErrorKind } from './errors/rule-error.ts'
 export { findPosition as positionAt, quoteText as quoted, type SourcePosition } from './errors/source-text.ts'

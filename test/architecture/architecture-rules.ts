@@ -201,7 +201,7 @@ export const architectureRules: ArchitectureRules = {
       'src/protocol/packets/read-publish.ts': ['readPublish'],
       'src/protocol/packets/write-publish.ts': ['copyBytes'],
       'src/protocol/properties/property-table.ts': ['defineRule'],
-      'lib/dtls/cipher-suites.ts': ['suite'],
+      'lib/dtls/cipher-suites.ts': ['defineSuite'],
       'src/jq/evaluate-jq.ts': 'all',
       'src/jq/jq-combinations.ts': ['bindPattern', 'emitCombinations'],
       'src/jq/jq-regex.ts': ['substitute'],

@@ -261,7 +261,8 @@ describe('a remote broker that has lost its session', () => {
     let begun = 0
     for (let step = 0; step < 20; step++) {
       const world = new Bridged({ bridge: inward, network: slow })
-      const unreleased = (): number => world.local.coreOf('').view.internalSession('$bridge/b')?.unreleased.length ?? 0
+      const unreleased = (): number =>
+        world.local.coreOf('').view.findInternalSession('$bridge/b')?.unreleased.length ?? 0
       world.passSeconds(2)
       world.remote.publish('in/a', 'one', { qos: 2 })
       world.local.passMs(step * 5)

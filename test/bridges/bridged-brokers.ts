@@ -214,7 +214,7 @@ export class Bridged {
       },
       readSessionStatus: () => {
         const found = host.isRunning
-          ? host.coreOf().view.internalSession(bridgeClientId(this.settings.name))
+          ? host.coreOf().view.findInternalSession(bridgeClientId(this.settings.name))
           : undefined
         return (
           found ?? {

@@ -35,7 +35,7 @@ describe('QoS 2 that is in flight when the connection breaks and the rules chang
           world.change(forwardsTo(after))
           if (death !== undefined) world.restartLocal(death)
           world.passSeconds(30)
-          const unreleased = world.remote.coreOf('').view.internalSession('godwit-here-b')?.unreleased
+          const unreleased = world.remote.coreOf('').view.findInternalSession('godwit-here-b')?.unreleased
           assert.deepEqual(subscriber.payloads, ['one'], `broken after ${step * 5} ms`)
           assert.deepEqual(unreleased, [], 'the message of the remote broker is complete')
         }

@@ -37,7 +37,7 @@ test('the packet identifier of a QoS 2 message whose rule was removed is free fo
   world.passSeconds(30)
   assert.deepEqual(subscriber.payloads, ['new'])
   assert.deepEqual(received, ['pubcomp', 'pubcomp'], 'one for each message')
-  assert.equal(world.local.coreOf('').view.internalSession('$bridge/b')?.unreleased.length, 0)
+  assert.equal(world.local.coreOf('').view.findInternalSession('$bridge/b')?.unreleased.length, 0)
 })
 
 type Act = (remote: World) => void
@@ -101,5 +101,5 @@ test('a remote broker that reconnects with very many PUBRELs is served', () => {
   world.passSeconds(30)
   assert.equal(received.length, count)
   assert.deepEqual([world.status.state, world.status.counters.unexpected], ['connected', 0])
-  assert.equal(world.local.coreOf('').view.internalSession('$bridge/b')?.unreleased.length, 0)
+  assert.equal(world.local.coreOf('').view.findInternalSession('$bridge/b')?.unreleased.length, 0)
 })

@@ -71,7 +71,7 @@ describe('while the local disk fails', () => {
 
 /** The filters that store the granted subscriptions. */
 function grantedFilters({ local }: Bridged): readonly string[] {
-  const { subscriptions } = local.host.coreOf().view.internalSession(bridgeClientId('b')) ?? {
+  const { subscriptions } = local.host.coreOf().view.findInternalSession(bridgeClientId('b')) ?? {
     subscriptions: new Map(),
   }
   return [...subscriptions.keys()].filter((filter) => filter.includes('granted'))

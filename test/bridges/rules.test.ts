@@ -373,5 +373,5 @@ describe('messages in a loop', () => {
 })
 
 function sessionsThere({ remote }: Bridged, clientIds: readonly string[]): readonly boolean[] {
-  return clientIds.map((clientId) => remote.coreOf('').view.internalSession(clientId) !== undefined)
+  return clientIds.map((clientId) => remote.coreOf('').view.findInternalSession(clientId) !== undefined)
 }

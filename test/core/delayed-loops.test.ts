@@ -20,7 +20,7 @@ function worldWithLoop(
       depth++
       for (const topic of topics) {
         const { qos, retain, properties } = message
-        const publication = { topic, payload: Buffer.from(message.payload()), qos, retain, properties }
+        const publication = { topic, payload: Buffer.from(message.readPayload()), qos, retain, properties }
         const failure = actions.publish(publication)
         if (failure !== undefined) failures.push(failure)
       }

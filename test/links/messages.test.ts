@@ -135,7 +135,7 @@ function contentOf(message: Message): unknown {
     publisherUsername,
     isByOwnRight,
     publisherMountpoint,
-    payload: message.payload().toString('hex'),
+    payload: message.readPayload().toString('hex'),
   }
 }
 
@@ -326,7 +326,7 @@ test('the chunk of a publisher can be reused after its messages are settled', ()
   pair.links[0].settle()
   publish.message.chunk.fill(0)
   pair.settle()
-  assert.equal((pair.owners[1].messages[0] as PeerPublish).message.payload()[0], 1)
+  assert.equal((pair.owners[1].messages[0] as PeerPublish).message.readPayload()[0], 1)
 })
 
 test('a thousand messages of one publisher take little more space than their frames, in link buffers of limited size', () => {

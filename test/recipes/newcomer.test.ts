@@ -94,27 +94,27 @@ export const inflightEndpoints = {
       'src/api/inflight/inflight.ts',
       `// Messages that were sent to a client and are not acknowledged. They are in memory.
 
-import { shardOf } from '../../core/index.ts'
+import { computeOwnerShard } from '../../core/index.ts'
 import { type Handlers, refuseFor } from '../../management/index.ts'
 import type { ApiContext } from '../context/api-context.ts'
 import type { inflightEndpoints } from './endpoints.ts'
 
 const maxInflight = 65_535
 
-export function inflightHandlers({
+export function createInflightHandlers({
   supervisor,
   names,
 }: Pick<ApiContext, 'supervisor' | 'names'>): Handlers<typeof inflightEndpoints> {
   return {
     get_inflight: async ({ params }) => {
-      const clientId = names.session(params.clientid)
+      const clientId = names.toSessionName(params.clientid)
       const query = { kind: 'client-queue', clientId, limit: maxInflight } as const
-      const found = await supervisor.query(shardOf(clientId, supervisor.size), query)
+      const found = await supervisor.query(computeOwnerShard(clientId, supervisor.size), query)
       if (found === undefined) return refuseFor('SERVICE_UNAVAILABLE', 'the shard of this client is restarting: retry')
       if (found === null) return refuseFor('CLIENT_NOT_FOUND', 'there is no such client')
       return found.inMemory
         .filter(({ state }) => state !== 'waiting')
-        .map(({ topic, qos }) => ({ topic: topic === undefined ? null : names.ownTopic(topic), qos }))
+        .map(({ topic, qos }) => ({ topic: topic === undefined ? null : names.unmountTopic(topic), qos }))
     },
   }
 }
@@ -128,13 +128,17 @@ export function inflightHandlers({
       "import { inflightEndpoints } from './inflight/endpoints.ts'\n",
     )
     copy.insertBefore('src/api/endpoints.ts', '  ...liveEndpoints,', '  ...inflightEndpoints,\n')
-    const liveHandlers = 'import { liveHandlers }'
+    const liveHandlers = 'import { createLiveHandlers }'
     copy.insertBefore(
       'src/api/handlers.ts',
       liveHandlers,
-      "import { inflightHandlers } from './inflight/inflight.ts'\n",
+      "import { createInflightHandlers } from './inflight/inflight.ts'\n",
     )
-    copy.insertBefore('src/api/handlers.ts', '    ...liveHandlers(live),', '    ...inflightHandlers(context),\n')
+    copy.insertBefore(
+      'src/api/handlers.ts',
+      '    ...createLiveHandlers(live),',
+      '    ...createInflightHandlers(context),\n',
+    )
     assert.match(recipe, /Add the command to `src\/cli\/ctl\/commands\/`/)
     copy.insertBefore(
       'src/cli/ctl/commands/diagnostics-commands.ts',
@@ -144,7 +148,7 @@ export function inflightHandlers({
     description: 'list the messages that were sent to a client and are not acknowledged',
     arguments: ['<client>'],
     run: ({ client, operands: [clientid = ''] }) =>
-      shown(client.get_inflight({ params: { clientid } }), (rows) => ({ rows, columns: ['qos', 'topic'] })),
+      showReply(client.get_inflight({ params: { clientid } }), (rows) => ({ rows, columns: ['qos', 'topic'] })),
   },
 `,
     )

@@ -193,7 +193,7 @@ export class History {
 }
 
 function nameOfDrop({ reason, clientId, message }: Drop): string {
-  return `${reason} ${clientId} ${message.payload().toString()}`
+  return `${reason} ${clientId} ${message.readPayload().toString()}`
 }
 
 function keptMessages(client: Client): ReceivedMessage[] {

@@ -375,7 +375,7 @@ function isGivenUp(world: World, record: StoredRecord): boolean {
     .events('message-dropped')
     .filter((event) => event.clientId === clientId && (event.reason === 'not-allowed' || event.reason === 'too-large'))
     .some(({ message }) => {
-      const what = `${message.topic.name.slice(mountpoint.length)} ${message.payload().toString('latin1')}`
+      const what = `${message.topic.name.slice(mountpoint.length)} ${message.readPayload().toString('latin1')}`
       return world.host.watch.isUnacknowledged(clientId, packetId, what)
     })
 }

@@ -93,7 +93,7 @@ export class RandomScenario {
       rules: this.administrators.rules,
       byAdministrators: this.administrators.publications,
     })
-    const dropped = new Set(world.events('message-dropped').map(({ message }) => message.payload().toString()))
+    const dropped = new Set(world.events('message-dropped').map(({ message }) => message.readPayload().toString()))
     world.host.watch.wills.check(-world.host.traits.clockOffsetMs, (payload) => dropped.has(payload))
     yield* this.restartOnceMore()
   }

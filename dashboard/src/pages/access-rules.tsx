@@ -67,28 +67,28 @@ async function loadAllRules(options: CallOptions): Promise<Result<RulePage>> {
 const readShownPage = () => ({ page: readPageNumber(), limit: readRowsPerPage() })
 
 /** One page of one list. */
-async function loadRules(who: Who, options: CallOptions, query = readShownPage()): Promise<Result<RulePage>> {
-  if (who === 'all') {
+async function loadRules(list: Who, options: CallOptions, query = readShownPage()): Promise<Result<RulePage>> {
+  if (list === 'all') {
     const found = await api.list_acl_all({ query }, options)
     if ('failure' in found) return found
-    const rules = found.reply.data.map(({ topic, action, access }) => ({ who, name: '', topic, action, access }))
+    const rules = found.reply.data.map(({ topic, action, access }) => ({ who: list, name: '', topic, action, access }))
     return { reply: { rules, meta: found.reply.meta } }
   }
-  if (who === 'username') {
+  if (list === 'username') {
     const found = await api.list_acl_username({ query }, options)
     if ('failure' in found) return found
-    const rules = found.reply.data.map(({ username: name, ...rule }) => ({ who, name, ...rule }))
+    const rules = found.reply.data.map(({ username: name, ...rule }) => ({ who: list, name, ...rule }))
     return { reply: { rules, meta: found.reply.meta } }
   }
   const found = await api.list_acl_clientid({ query }, options)
   if ('failure' in found) return found
-  const rules = found.reply.data.map(({ clientid: name, ...rule }) => ({ who, name, ...rule }))
+  const rules = found.reply.data.map(({ clientid: name, ...rule }) => ({ who: list, name, ...rule }))
   return { reply: { rules, meta: found.reply.meta } }
 }
 
-function removeRule({ who, name, topic }: Rule): Promise<Result<unknown>> {
-  if (who === 'clientid') return api.delete_acl_clientid({ params: { clientid: name, topic } })
-  if (who === 'username') return api.delete_acl_username({ params: { username: name, topic } })
+function removeRule({ who: list, name, topic }: Rule): Promise<Result<unknown>> {
+  if (list === 'clientid') return api.delete_acl_clientid({ params: { clientid: name, topic } })
+  if (list === 'username') return api.delete_acl_username({ params: { username: name, topic } })
   return api.delete_acl_all({ params: { topic } })
 }
 
@@ -134,7 +134,7 @@ export function Rules(): JSX.Element {
       <DataTable
         caption={t('rules')}
         rows={found.reply?.rules}
-        rowKey={({ who, name, topic, action }) => JSON.stringify([who, name, topic, action])}
+        rowKey={({ who: list, name, topic, action }) => JSON.stringify([list, name, topic, action])}
         rowName={({ name, topic }) => `${name} ${topic}`.trim()}
         query={found}
         empty={t('noRules')}

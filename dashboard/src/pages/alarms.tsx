@@ -30,7 +30,7 @@ export default function Alarms(): JSX.Element {
 
 const msPerSecond = 1_000
 
-function columns(isPast: boolean): readonly Column<Alarm>[] {
+function createColumns(isPast: boolean): readonly Column<Alarm>[] {
   const common: readonly Column<Alarm>[] = [
     { key: 'name', title: t('alarm'), value: ({ name }) => name },
     { key: 'message', title: t('message'), value: ({ message }) => message },
@@ -87,7 +87,7 @@ function Active(): JSX.Element {
         rowName={({ name }) => name}
         query={found}
         empty={t('noActiveAlarms')}
-        columns={columns(false)}
+        columns={createColumns(false)}
         actions={isAllowed('deactivate_alarm') ? [{ word: t('end'), run: end }] : []}
       />
     </>
@@ -124,7 +124,7 @@ function History(): JSX.Element {
         rowKey={({ rowKey }) => rowKey}
         query={found}
         empty={t('noPastAlarms')}
-        columns={columns(true)}
+        columns={createColumns(true)}
       />
     </>
   )

@@ -21,13 +21,13 @@ export function Bans(): JSX.Element {
   const query = { page: readPageNumber(), limit: readRowsPerPage() }
   const key = JSON.stringify(['bans', query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.list_banned({ query }, options), listMs)
-  const remove = (as: string, who: string): void =>
+  const remove = (as: string, subject: string): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(who) }),
+      title: t('deleteTitle', { name: visible(subject) }),
       text: t('deleteBanText'),
       act: t('delete'),
       run: async () => {
-        showResult(t('deleteTitle', { name: who }), await api.delete_banned({ params: { as, who } }))
+        showResult(t('deleteTitle', { name: subject }), await api.delete_banned({ params: { as, who: subject } }))
         found.reload()
         return true
       },
@@ -45,8 +45,8 @@ export function Bans(): JSX.Element {
       <DataTable
         caption={t('bans')}
         rows={found.reply?.data}
-        rowKey={({ as, who }) => `${as} ${who}`}
-        rowName={({ who }) => who}
+        rowKey={({ as, who: subject }) => `${as} ${subject}`}
+        rowName={({ who: subject }) => subject}
         query={found}
         empty={t('noBans')}
         loadAll={() => api.list_banned({ query: exportPage })}
@@ -65,7 +65,7 @@ export function Bans(): JSX.Element {
         ]}
         actions={
           isAllowed('delete_banned')
-            ? [{ word: t('delete'), isDangerous: true, run: ({ as, who }) => remove(as, who) }]
+            ? [{ word: t('delete'), isDangerous: true, run: ({ as, who: subject }) => remove(as, subject) }]
             : []
         }
       />

@@ -20,7 +20,7 @@ export default function Bridges(): JSX.Element {
   const [edited, setEdited] = useState<Bridge>()
   const found = useQuery('bridges', (options) => api.get_mqtt_bridges({}, options), listMs)
   const canChange = isAllowed('put_mqtt_bridge')
-  const turn = async (name: string, isOn: boolean): Promise<void> => {
+  const switchBridge = async (name: string, isOn: boolean): Promise<void> => {
     const result = await api.put_mqtt_bridge_switch({
       params: { bridge_name: name },
       body: { data: { bridge_switch: isOn } },
@@ -37,7 +37,7 @@ export default function Bridges(): JSX.Element {
         rowKey={({ name }) => name}
         query={found}
         empty={t('noBridges')}
-        columns={createBridgeColumns(canChange, turn)}
+        columns={createBridgeColumns(canChange, switchBridge)}
         actions={canChange ? [{ word: t('edit'), run: setEdited }] : []}
       />
       {edited !== undefined && (

@@ -140,7 +140,7 @@ function EntryForm(props: FormProps): JSX.Element {
   const entry = createEntry(draft, section, settings)
   const shown = filterByType(draft, section, settings)
   /** Returns what belongs to no field. */
-  const placeProblems = (failure: Failure): string => {
+  const assignProblems = (failure: Failure): string => {
     const keys = shown.map((setting) => toKey(setting, section))
     const found = parseSettingProblems(formatFailure(failure), keys, [...section, entry.type, entry.name])
     setProblems(found)
@@ -148,7 +148,7 @@ function EntryForm(props: FormProps): JSX.Element {
   }
   const add = async (): Promise<string | undefined> => {
     const result = await onAdd(entry)
-    if ('failure' in result) return placeProblems(result.failure)
+    if ('failure' in result) return assignProblems(result.failure)
     showDone(`${title} ${entry.type}:${entry.name}`)
     onDone()
     return undefined
@@ -156,7 +156,7 @@ function EntryForm(props: FormProps): JSX.Element {
   const test = async (): Promise<string | undefined> => {
     setProblems(noProblems)
     const result = await onTest?.(entry)
-    return result !== undefined && 'failure' in result ? placeProblems(result.failure) : undefined
+    return result !== undefined && 'failure' in result ? assignProblems(result.failure) : undefined
   }
   const types = listTypes(settings, section)
   return (

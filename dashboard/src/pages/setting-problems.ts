@@ -14,9 +14,9 @@ const probeName = 'probe'
 export function parseSettingProblems(
   message: string,
   keys: readonly string[],
-  place: readonly string[],
+  entryPath: readonly string[],
 ): SettingProblems {
-  const prefixes = [place, [...place.slice(0, -1), probeName]].map((path) => `${path.join('.')}.`)
+  const prefixes = [entryPath, [...entryPath.slice(0, -1), probeName]].map((path) => `${path.join('.')}.`)
   // The longest first: `parameters` is in `parameters.topic`.
   const sorted = keys.toSorted((one, other) => other.length - one.length)
   const byKey = new Map<string, string>()

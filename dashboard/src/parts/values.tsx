@@ -22,7 +22,7 @@ interface CopyProps {
   readonly isQuiet?: boolean
 }
 
-export function CopyButton({ text, what, isQuiet = false }: CopyProps): JSX.Element {
+export function CopyButton({ text, what: subject, isQuiet = false }: CopyProps): JSX.Element {
   const [isCopied, setCopied] = useState(false)
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(text)
@@ -33,7 +33,7 @@ export function CopyButton({ text, what, isQuiet = false }: CopyProps): JSX.Elem
     <button
       type="button"
       class={isQuiet ? 'small quiet' : 'small'}
-      aria-label={`${t('copy')} ${visible(what)}`}
+      aria-label={`${t('copy')} ${visible(subject)}`}
       onClick={() => void copy()}
     >
       {isCopied ? t('copied') : t('copy')}

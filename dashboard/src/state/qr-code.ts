@@ -138,9 +138,10 @@ class Drawing {
   constructor(version: number) {
     this.size = computeSize(version)
     this.#version = version
-    const empty = (): boolean[][] => Array.from({ length: this.size }, () => Array<boolean>(this.size).fill(false))
-    this.#modules = empty()
-    this.#isPattern = empty()
+    const createEmpty = (): boolean[][] =>
+      Array.from({ length: this.size }, () => Array<boolean>(this.size).fill(false))
+    this.#modules = createEmpty()
+    this.#isPattern = createEmpty()
     this.#drawPatterns()
   }
 

@@ -8,17 +8,17 @@ export type Outcome = { readonly kind: 'done' | 'failed'; readonly text: string 
 
 export const outcome = signal<Outcome | undefined>(undefined)
 
-export function showDone(what: string): void {
-  outcome.value = { kind: 'done', text: t('done', { what }) }
+export function showDone(action: string): void {
+  outcome.value = { kind: 'done', text: t('done', { what: action }) }
 }
 
-export function showFailed(what: string, why: string): void {
-  outcome.value = { kind: 'failed', text: `${what}: ${why}` }
+export function showFailed(action: string, why: string): void {
+  outcome.value = { kind: 'failed', text: `${action}: ${why}` }
 }
 
 /** Tells what came of it. Returns whether it is done. */
-export function showResult(what: string, result: Result<unknown>): boolean {
-  if ('reply' in result) showDone(what)
-  else showFailed(what, formatFailure(result.failure))
+export function showResult(action: string, result: Result<unknown>): boolean {
+  if ('reply' in result) showDone(action)
+  else showFailed(action, formatFailure(result.failure))
   return 'reply' in result
 }

@@ -110,8 +110,8 @@ function parse(text: string): Emqx4Entry {
 }
 
 /** The command `emqx_ctl data import --env` adds the member `auth.mnesia.as` to a file in the same way. */
-function selectLoginType(whole: Emqx4Entry, given: LoginType | undefined): LoginType | undefined {
-  if (given !== undefined) return given
+function selectLoginType(whole: Emqx4Entry, requested: LoginType | undefined): LoginType | undefined {
+  if (requested !== undefined) return requested
   const written = whole['auth.mnesia.as']
   return written === 'username' || written === 'clientid' ? written : undefined
 }

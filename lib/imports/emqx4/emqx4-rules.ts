@@ -105,8 +105,8 @@ function toOldSubject({ login, type }: Emqx4Entry, loginType: LoginType | undefi
   return who === undefined ? undefined : createSubject(about, who)
 }
 
-function createSubject(about: LoginType, who: string): Subject | undefined {
-  return who === '' || who.includes('\0') ? undefined : { about, who }
+function createSubject(about: LoginType, name: string): Subject | undefined {
+  return name === '' || name.includes('\0') ? undefined : { about, who: name }
 }
 
 /**

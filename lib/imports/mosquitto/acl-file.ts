@@ -37,15 +37,15 @@ const maxLinesNamed = 10
 
 /** `places`: 'ACL file, line 3'. */
 function formatLines(places: readonly string[]): string {
-  const numbers = places.slice(0, maxLinesNamed).map((place) => place.slice(place.lastIndexOf(' ') + 1))
+  const numbers = places.slice(0, maxLinesNamed).map((position) => position.slice(position.lastIndexOf(' ') + 1))
   const others = places.length > maxLinesNamed ? ` and ${places.length - maxLinesNamed} others` : ''
   return `${places.length === 1 ? 'line' : 'lines'} ${numbers.join(', ')}${others}`
 }
 
 /** mosquitto does not start with such a file. Without the line, what follows could be allowed to the user before it. */
-function createLineError(place: string, problem: string): InvalidArchive {
+function createLineError(position: string, problem: string): InvalidArchive {
   return new InvalidArchive(
-    `${place}: ${problem}, so the user of the next lines is not known. mosquitto does not start with it either: correct it`,
+    `${position}: ${problem}, so the user of the next lines is not known. mosquitto does not start with it either: correct it`,
   )
 }
 
@@ -77,14 +77,14 @@ class AclConversion {
     this.#usesUsernameAsClientId = usesUsernameAsClientId
   }
 
-  read(line: string, place: string): void {
+  read(line: string, position: string): void {
     if (line === '' || line.startsWith('#')) return
     const [, word = '', rest = ''] = /^(\S+)\s*(.*)$/.exec(line) ?? []
     if (word === 'user') {
-      if (rest === '') throw createLineError(place, 'it names no user')
+      if (rest === '') throw createLineError(position, 'it names no user')
       this.#user = rest
-    } else if (word === 'topic' || word === 'pattern') this.#readTopic(word, rest, place)
-    else throw createLineError(place, `${JSON.stringify(word.slice(0, 40))} is not known`)
+    } else if (word === 'topic' || word === 'pattern') this.#readTopic(word, rest, position)
+    else throw createLineError(position, `${JSON.stringify(word.slice(0, 40))} is not known`)
   }
 
   toConverted(): Converted<string> {
@@ -100,56 +100,58 @@ class AclConversion {
     return { value, skipped: this.#skipped, stricter: this.#stricter }
   }
 
-  #readTopic(word: 'topic' | 'pattern', rest: string, place: string): void {
+  #readTopic(word: 'topic' | 'pattern', rest: string, position: string): void {
     const [, first = '', second = ''] = /^(\S+)(?:\s+(.*))?$/.exec(rest) ?? []
-    if (first === '') return void this.#skipped.push(`${place}: it names no topic`)
+    if (first === '') return void this.#skipped.push(`${position}: it names no topic`)
     // A single word is a topic. mosquitto does not start if the first of two words is no access.
     const access = second === '' ? 'readwrite' : isAccess(first) ? first : undefined
     const filter = second === '' ? first : second
     if (access === undefined)
       this.#stricter.push(
-        `${place}: the access ${JSON.stringify(first.slice(0, 40))} is not known: the topic is denied`,
+        `${position}: the access ${JSON.stringify(first.slice(0, 40))} is not known: the topic is denied`,
       )
     const permit = access === undefined || access === 'deny' ? 'deny' : 'allow'
     const topic = word === 'pattern' ? this.#toPatternTerm(filter) : toTopicTerm(filter)
-    if (word === 'pattern' && topic !== undefined) this.#recordPlaceholders(topic, place)
+    if (word === 'pattern' && topic !== undefined) this.#recordPlaceholders(topic, position)
     if (permit === 'allow') {
       if (topic === undefined)
-        this.#skipped.push(`${place}: Godwit has no rule with the topic ${JSON.stringify(filter)}`)
-      else this.#allow(word, { action: actions[access ?? 'deny'], topic }, place)
+        this.#skipped.push(`${position}: Godwit has no rule with the topic ${JSON.stringify(filter)}`)
+      else this.#allow(word, { action: actions[access ?? 'deny'], topic }, position)
       return
     }
     if (topic === undefined)
       this.#stricter.push(
-        `${place}: Godwit has no rule with the topic ${JSON.stringify(filter)}: all topics are denied`,
+        `${position}: Godwit has no rule with the topic ${JSON.stringify(filter)}: all topics are denied`,
       )
     if (word === 'pattern') this.#hasPatternDenial = true
     else if (this.#user === undefined)
       this.#stricter.push(
-        `${place}: it applies to clients without a user name, which rules cannot select: all clients are denied`,
+        `${position}: it applies to clients without a user name, which rules cannot select: all clients are denied`,
       )
     else if (this.#user === everyUser)
-      this.#stricter.push(`${place}: in rules of Godwit, the user ${everyUser} stands for all clients: all are denied`)
+      this.#stricter.push(
+        `${position}: in rules of Godwit, the user ${everyUser} stands for all clients: all are denied`,
+      )
     const user = word === 'pattern' ? undefined : this.#user
     this.#rules.push({ user, permit, action: 'pubsub', topic: topic ?? quoteTerm('#') })
   }
 
-  #allow(word: 'topic' | 'pattern', rule: Pick<Rule, 'action' | 'topic'>, place: string): void {
+  #allow(word: 'topic' | 'pattern', rule: Pick<Rule, 'action' | 'topic'>, position: string): void {
     if (word === 'topic' && this.#user === undefined) {
       this.#skipped.push(
-        `${place}: it applies only to clients without a user name, which rules of Godwit cannot select: give them a user name, or add a rule`,
+        `${position}: it applies only to clients without a user name, which rules of Godwit cannot select: give them a user name, or add a rule`,
       )
     } else if (word === 'topic' && this.#user === everyUser)
-      this.#skipped.push(`${place}: in rules of Godwit, the user ${everyUser} stands for all clients`)
+      this.#skipped.push(`${position}: in rules of Godwit, the user ${everyUser} stands for all clients`)
     else this.#rules.push({ ...rule, permit: 'allow', user: word === 'pattern' ? undefined : this.#user })
   }
 
-  #recordPlaceholders(topic: string, place: string): void {
+  #recordPlaceholders(topic: string, position: string): void {
     for (const [placeholder, name] of namesOfClients) {
       if (!topic.includes(placeholder)) continue
       const places = this.#placesWithName.get(name)
-      if (places === undefined) this.#placesWithName.set(name, [place])
-      else places.push(place)
+      if (places === undefined) this.#placesWithName.set(name, [position])
+      else places.push(position)
     }
   }
 

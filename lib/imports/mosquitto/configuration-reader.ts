@@ -162,8 +162,8 @@ class ConfigurationReader {
   }
 }
 
-function createListener(port: number | undefined, host: string | undefined, place: string): MosquittoListener {
-  return { port, host, protocol: 'mqtt', options: new Map(), security: new Map(), hasPlugin: false, place }
+function createListener(port: number | undefined, host: string | undefined, position: string): MosquittoListener {
+  return { port, host, protocol: 'mqtt', options: new Map(), security: new Map(), hasPlugin: false, place: position }
 }
 
 function readBoolean({ word, value, place }: ConfigurationLine): 'true' | 'false' {

@@ -70,7 +70,7 @@ class ListenerLines {
   write(security: ReadonlyMap<string, string>): string[] {
     const { options, protocol } = this.#listener
     const lines = [
-      `${this.#key}.bind = ${JSON.stringify(`${bracketHost(this.#chooseHost())}:${this.#listener.port ?? 0}`)}`,
+      `${this.#key}.bind = ${JSON.stringify(`${formatHost(this.#chooseHost())}:${this.#listener.port ?? 0}`)}`,
     ]
     for (const [word, name] of Object.entries(listenerSettings)) {
       const value = options.get(word)
@@ -134,9 +134,9 @@ class ListenerLines {
     return `${this.#key}.${name} = ${value}`
   }
 
-  #restrict(what: string): void {
-    this.#stricter.push(`${this.#listener.place}: ${what}`)
+  #restrict(message: string): void {
+    this.#stricter.push(`${this.#listener.place}: ${message}`)
   }
 }
 
-const bracketHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+const formatHost = (host: string): string => (host.includes(':') ? `[${host}]` : host)

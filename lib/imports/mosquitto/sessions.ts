@@ -246,11 +246,11 @@ export class SessionDrafts {
   #enqueue(
     draft: Draft,
     message: StoredMessage,
-    how: Pick<QueuedRecord, 'qos' | 'retain' | 'sharedFilter'> & {
+    options: Pick<QueuedRecord, 'qos' | 'retain' | 'sharedFilter'> & {
       readonly subscriptionIdentifiers: readonly number[]
     },
   ): QueuedRecord {
-    const identifiers = how.subscriptionIdentifiers.filter(isIdentifier)
+    const identifiers = options.subscriptionIdentifiers.filter(isIdentifier)
     this.#queuedBytes += message.payload.length + message.topic.length
     if (this.#queuedBytes > maxQueuedBytes)
       throw new InvalidArchive(
@@ -260,10 +260,10 @@ export class SessionDrafts {
       kind: 'queued',
       clientId: draft.session.clientId,
       sequence: draft.nextSequence++,
-      qos: how.qos,
-      retain: how.retain,
+      qos: options.qos,
+      retain: options.retain,
       subscriptionIdentifiers: identifiers.length === 0 ? undefined : identifiers,
-      sharedFilter: how.sharedFilter,
+      sharedFilter: options.sharedFilter,
       message,
     }
     draft.queued.push(record)

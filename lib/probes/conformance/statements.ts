@@ -419,7 +419,7 @@ export const statements: readonly CheckedStatement[] = [
     check: async ({ connectClient: connected, name }) => {
       const client = await connected(name)
       await client.subscribe(`${name}/p`)
-      const sent = Buffer.concat([pair('b', '1'), pair('a', '2'), pair('b', '3')])
+      const sent = Buffer.concat([createPair('b', '1'), createPair('a', '2'), createPair('b', '3')])
       client.send(publishFrame({ version: 5, topic: `${name}/p`, payload: 'x', properties: [sent] }))
       const { properties } = await client.expectMessage()
       expect(properties.includes(sent), `properties ${properties.toString('hex')}`)
@@ -453,7 +453,7 @@ export const statements: readonly CheckedStatement[] = [
   },
 ]
 
-const pair = (key: string, value: string): Buffer => Buffer.concat([Buffer.from([0x26]), text(key), text(value)])
+const createPair = (key: string, value: string): Buffer => Buffer.concat([Buffer.from([0x26]), text(key), text(value)])
 
 /** Returns the CONNECT of a persistent session. In 5.0 it needs a session expiry interval. */
 export function createPersistentConnect({ version }: CheckedClient, clientId: string) {

@@ -105,20 +105,20 @@ export class HttpAuthorizer implements Authenticator {
 }
 
 function toPlaceholders(
-  who: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | 'username' | 'password'>,
+  attempt: Pick<Attempt, 'connection' | 'namespace' | 'clientId' | 'username' | 'password'>,
 ): Placeholders {
-  const { connection } = who
+  const { connection } = attempt
   const { listener, origin } = connection
   return {
-    clientid: who.clientId,
-    username: who.username,
-    password: who.password?.toString('utf8'),
+    clientid: attempt.clientId,
+    username: attempt.username,
+    password: attempt.password?.toString('utf8'),
     peerhost: connection.peerAddress,
     protocol: 'mqtt',
     port: listener.port === undefined ? undefined : String(listener.port),
     cert_common_name: origin?.certificate?.commonName,
     cert_subject: origin?.certificate?.subject,
-    mountpoint: `${toNamespacePrefix(who.namespace)}${listener.mountpoint ?? ''}`,
+    mountpoint: `${toNamespacePrefix(attempt.namespace)}${listener.mountpoint ?? ''}`,
   }
 }
 

@@ -51,7 +51,7 @@ export const defaultRuleSettings: RuleSettings = {
 export interface RuleDependencies {
   nowMs(): number
   /** Returns whether this client may be connected. */
-  mayStay(who: Identity): boolean
+  mayStay(identity: Identity): boolean
 }
 
 /** Rules that concern one client; computed once, and again after changes. */
@@ -96,19 +96,19 @@ export class AccessRules implements Permissions {
     return this.#settings.usesService
   }
 
-  canPublish(who: Identity, topic: Topic): Permission {
-    return this.#toPermission(who, this.#decide(who, 'publish', topic.name))
+  canPublish(identity: Identity, topic: Topic): Permission {
+    return this.#toPermission(identity, this.#decide(identity, 'publish', topic.name))
   }
 
-  canSubscribe(who: Identity, filter: TopicFilter): Permission {
-    return this.#toPermission(who, this.#decide(who, 'subscribe', filter))
+  canSubscribe(identity: Identity, filter: TopicFilter): Permission {
+    return this.#toPermission(identity, this.#decide(identity, 'subscribe', filter))
   }
 
   /** For a session without a connected client it is checked again at CONNECT, when the identity is complete. */
-  canReceive(who: Identity, topic: Topic): boolean {
-    if (who.peerAddress === '') return true
+  canReceive(identity: Identity, topic: Topic): boolean {
+    if (identity.peerAddress === '') return true
     // The service authorized the subscription, which covers topics without a rule.
-    return this.#decide(who, 'receive', topic.name)?.allows ?? true
+    return this.#decide(identity, 'receive', topic.name)?.allows ?? true
   }
 
   /**
@@ -127,13 +127,13 @@ export class AccessRules implements Permissions {
     return decision?.allows ?? (this.#settings.usesService || this.#settings.noMatch === 'allow')
   }
 
-  canStay(who: Identity): boolean {
-    return this.#dependencies.mayStay(who)
+  canStay(identity: Identity): boolean {
+    return this.#dependencies.mayStay(identity)
   }
 
   /** Returns the deciding rule or step; undefined: the service decides. */
-  explain(who: Identity, action: Action, topic: string): Decision | undefined {
-    return this.#decide(who, action, topic)
+  explain(identity: Identity, action: Action, topic: string): Decision | undefined {
+    return this.#decide(identity, action, topic)
   }
 
   changeSettings(settings: RuleSettings): void {
@@ -165,8 +165,8 @@ export class AccessRules implements Permissions {
   }
 
   /** Caches the response of the service. */
-  recordResponse(who: Identity, action: 'publish' | 'subscribe', topic: string, response: ServiceResponse): void {
-    this.#serviceDecisions.recordResponse(who, { action, topic, response }, this.#dependencies.nowMs())
+  recordResponse(identity: Identity, action: 'publish' | 'subscribe', topic: string, response: ServiceResponse): void {
+    this.#serviceDecisions.recordResponse(identity, { action, topic, response }, this.#dependencies.nowMs())
   }
 
   /** Decisions may change. */
@@ -191,18 +191,18 @@ export class AccessRules implements Permissions {
     return this.#settings.denyAction === 'disconnect' && !isInternalClient(clientId) ? 'disconnect' : 'deny'
   }
 
-  #decide(who: Identity, action: Action, topic: string): Decision | undefined {
-    if (who.isSuperuser) return bySuperuser
-    if (isForeignNamespace(who, topic)) return byNamespace
-    if (isBridgeMarker(who, action, topic)) return byBridge
-    const clientRules = this.#ensureClientRules(who)
-    if (who.grants instanceof TokenGrants) {
+  #decide(identity: Identity, action: Action, topic: string): Decision | undefined {
+    if (identity.isSuperuser) return bySuperuser
+    if (isForeignNamespace(identity, topic)) return byNamespace
+    if (isBridgeMarker(identity, action, topic)) return byBridge
+    const clientRules = this.#ensureClientRules(identity)
+    if (identity.grants instanceof TokenGrants) {
       const search = new Search(clientRules.principal, action, topic)
-      who.grants.search(search)
+      identity.grants.search(search)
       return search.decision ?? byTokenDefault
     }
     const rule = this.#findRuleDecision(clientRules, action, topic)
-    return rule ?? (isInternalClient(who.clientId) ? byBridge : this.#decideWithoutRule(who, action, topic))
+    return rule ?? (isInternalClient(identity.clientId) ? byBridge : this.#decideWithoutRule(identity, action, topic))
   }
 
   #findRuleDecision(clientRules: ClientRules, action: Action, topic: string): Decision | undefined {
@@ -218,11 +218,11 @@ export class AccessRules implements Permissions {
     return search.decision
   }
 
-  #decideWithoutRule(who: Identity, action: Action, topic: string): Decision | undefined {
+  #decideWithoutRule(identity: Identity, action: Action, topic: string): Decision | undefined {
     const { usesService, deniesOnError, noMatch } = this.#settings
     if (usesService) {
       if (action === 'receive') return undefined
-      const response = this.#serviceDecisions.find(who, action, topic, this.#dependencies.nowMs())
+      const response = this.#serviceDecisions.find(identity, action, topic, this.#dependencies.nowMs())
       if (response === undefined) return undefined
       if (response === 'allow') return serviceAllows
       if (response === 'deny' || (response === 'failed' && deniesOnError)) return serviceDenies
@@ -230,13 +230,13 @@ export class AccessRules implements Permissions {
     return noMatch === 'allow' ? nothingAllows : nothingDenies
   }
 
-  #ensureClientRules(who: Identity): ClientRules {
-    const known = this.#clientRules.get(who)
+  #ensureClientRules(identity: Identity): ClientRules {
+    const known = this.#clientRules.get(identity)
     if (known !== undefined) return known
-    const configured = this.#configuredLists.get(who) ?? this.#selectConfiguredLists(who)
-    this.#configuredLists.set(who, configured)
-    const clientRules = this.#createClientRules(who, configured)
-    this.#clientRules.set(who, clientRules)
+    const configured = this.#configuredLists.get(identity) ?? this.#selectConfiguredLists(identity)
+    this.#configuredLists.set(identity, configured)
+    const clientRules = this.#createClientRules(identity, configured)
+    this.#clientRules.set(identity, clientRules)
     return clientRules
   }
 

@@ -30,25 +30,25 @@ export function parseClientAddress({ peerAddress }: RuleClient): Address | undef
 
 /** Returns whether a rule for `who` concerns this client. For an unknown address the result is `ifUnknown`. */
 export function matchesSubject(
-  who: AclSubject,
+  subject: AclSubject,
   client: RuleClient,
   address: Address | undefined,
   ifUnknown = false,
 ): boolean {
-  switch (who.is) {
+  switch (subject.is) {
     case 'anybody':
       return true
     case 'username':
-      return who.username === client.username
+      return subject.username === client.username
     case 'clientid':
-      return who.clientId === client.clientId
+      return subject.clientId === client.clientId
     case 'address':
-      return address === undefined ? ifUnknown : who.ranges.some((range) => isInRange(address, range))
+      return address === undefined ? ifUnknown : subject.ranges.some((range) => isInRange(address, range))
     case 'all-of':
-      return who.parts.every((part) => matchesSubject(part, client, address, ifUnknown))
+      return subject.parts.every((part) => matchesSubject(part, client, address, ifUnknown))
     case 'any-of':
-      return who.parts.some((part) => matchesSubject(part, client, address, ifUnknown))
+      return subject.parts.some((part) => matchesSubject(part, client, address, ifUnknown))
     default:
-      return who satisfies never
+      return subject satisfies never
   }
 }

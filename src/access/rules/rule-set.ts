@@ -64,7 +64,7 @@ export class RuleSet {
     const candidates = isNamed ? this.#selectGroupsByClientId(client) : this.#selectGroups(client)
     const withoutAddress = { ...client, peerAddress: '' }
     return candidates
-      .filter(({ who, permit }) => matchesSubject(who, withoutAddress, undefined, permit === 'allow'))
+      .filter(({ who: subject, permit }) => matchesSubject(subject, withoutAddress, undefined, permit === 'allow'))
       .map(({ list }) => list)
   }
 
@@ -98,30 +98,30 @@ export class RuleSet {
 
 function selectMatchingLists(client: RuleClient, candidates: readonly RuleGroup[]): RuleList[] {
   const address = parseClientAddress(client)
-  return candidates.filter(({ who }) => matchesSubject(who, client, address)).map(({ list }) => list)
+  return candidates.filter(({ who: subject }) => matchesSubject(subject, client, address)).map(({ list }) => list)
 }
 
-function needsAddress(who: AclSubject): boolean {
-  return who.is === 'address' || ('parts' in who && who.parts.some(needsAddress))
+function needsAddress(subject: AclSubject): boolean {
+  return subject.is === 'address' || ('parts' in subject && subject.parts.some(needsAddress))
 }
 
 /** Returns the names of which a client must have one; undefined: the rule has no names. */
-function listRequiredNames(who: AclSubject): readonly RequiredName[] | undefined {
-  switch (who.is) {
+function listRequiredNames(subject: AclSubject): readonly RequiredName[] | undefined {
+  switch (subject.is) {
     case 'username':
-      return [{ by: 'username', name: who.username }]
+      return [{ by: 'username', name: subject.username }]
     case 'clientid':
-      return [{ by: 'clientid', name: who.clientId }]
+      return [{ by: 'clientid', name: subject.clientId }]
     case 'all-of':
-      return who.parts.map(listRequiredNames).find((names) => names !== undefined)
+      return subject.parts.map(listRequiredNames).find((names) => names !== undefined)
     case 'any-of': {
-      const each = who.parts.map(listRequiredNames)
+      const each = subject.parts.map(listRequiredNames)
       return each.every((names) => names !== undefined) ? each.flat() : undefined
     }
     case 'anybody':
     case 'address':
       return undefined
     default:
-      return who satisfies never
+      return subject satisfies never
   }
 }

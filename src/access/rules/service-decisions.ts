@@ -40,20 +40,20 @@ export class ServiceDecisions {
   }
 
   /** Undefined if unknown or expired. */
-  find(who: Identity, action: 'publish' | 'subscribe', topic: string, nowMs: number): ServiceResponse | undefined {
-    const decision = this.#decisions.get(who)?.get(toDecisionKey(action, topic))
+  find(identity: Identity, action: 'publish' | 'subscribe', topic: string, nowMs: number): ServiceResponse | undefined {
+    const decision = this.#decisions.get(identity)?.get(toDecisionKey(action, topic))
     return decision === undefined || decision.untilMs <= nowMs ? undefined : decision.response
   }
 
   recordResponse(
-    who: Identity,
-    what: { readonly action: 'publish' | 'subscribe'; readonly topic: string; readonly response: ServiceResponse },
+    identity: Identity,
+    decision: { readonly action: 'publish' | 'subscribe'; readonly topic: string; readonly response: ServiceResponse },
     nowMs: number,
   ): void {
-    const { response } = what
-    const own = this.#decisions.get(who) ?? new Map<string, CachedDecision>()
-    this.#decisions.set(who, own)
-    const key = toDecisionKey(what.action, what.topic)
+    const { response } = decision
+    const own = this.#decisions.get(identity) ?? new Map<string, CachedDecision>()
+    this.#decisions.set(identity, own)
+    const key = toDecisionKey(decision.action, decision.topic)
     // A failed request is repeated soon, because a failure is not a denial.
     const holdsMs = response === 'failed' ? minTtlMs : Math.max(minTtlMs, this.#limits.ttlMs)
     own.delete(key)

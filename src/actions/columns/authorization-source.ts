@@ -18,6 +18,6 @@ const authorizationSources: Readonly<Record<Decision['because'], string>> = {
 }
 
 /** `decision`: undefined if it was made by a service. */
-export function authorizationSource(decision: Decision | undefined): string {
+export function findAuthorizationSource(decision: Decision | undefined): string {
   return authorizationSources[decision?.because ?? 'service']
 }

@@ -49,7 +49,7 @@ export class MessageColumns implements EventFields {
     switch (name) {
       case 'payload':
         // The chunk is reused, so the payload is copied.
-        return Buffer.from(message.payload())
+        return Buffer.from(message.readPayload())
       case 'topic':
         return message.topic.name
       case 'qos':

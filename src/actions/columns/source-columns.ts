@@ -92,7 +92,7 @@ function readMessageColumn(message: Message, name: string): RuleValue {
   switch (name) {
     case 'payload':
       // The chunk is used again.
-      return Buffer.from(message.payload())
+      return Buffer.from(message.readPayload())
     case 'qos':
       return message.qos
     case 'retain':
@@ -113,7 +113,7 @@ function readServiceColumn(message: Message, name: string): RuleValue {
   switch (name) {
     case 'value':
     case 'payload':
-      return Buffer.from(message.payload())
+      return Buffer.from(message.readPayload())
     case key: {
       const bytes = findProperty(keyBytes)
       return bytes === undefined ? findProperty(key) : Buffer.from(bytes, 'base64')

@@ -20,7 +20,7 @@ export function joinPayload(payload: Buffer, result: Buffer): Buffer {
 }
 
 /** Returns the attribute of an entry with a result: the last one. */
-export function attributeOfForm(form: string): readonly [string, string] {
+export function toFormAttribute(form: string): readonly [string, string] {
   return [rawAttribute, form]
 }
 
@@ -31,7 +31,7 @@ export function joinResult({ payload, attributes, result, form }: ActionEntry): 
     const length = [earlierAttribute, String(payload.length)] as const
     return { payload: Buffer.concat([payload, result]), attributes: [...attributes, length] }
   }
-  return { payload: joinPayload(payload, result), attributes: [...attributes, attributeOfForm(form)] }
+  return { payload: joinPayload(payload, result), attributes: [...attributes, toFormAttribute(form)] }
 }
 
 /** Whether the entry was stored by `joinResult` with a result. */

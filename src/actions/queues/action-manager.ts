@@ -12,7 +12,7 @@ import { type LibraryName, messageOf, usesLibrary } from '../../sinks/index.ts'
 import type { ActionAssignment } from '../plan/rule-plan.ts'
 import type { ActionReport } from '../plan/rule-reports.ts'
 import { type ActionCounters, addCounters, createActionCounters } from '../statistics/action-counters.ts'
-import { alarmOf } from './queue-names.ts'
+import { toAlarmName } from './queue-names.ts'
 import { explainNoSink } from './running-action.ts'
 import { createActionReport, type QueueSession } from './action-report.ts'
 import type { ActionInput, RuleSinks, StoppedRule } from '../results/action-input.ts'
@@ -147,7 +147,7 @@ export class ActionManager implements RuleSinks {
 
   listReports(): readonly ActionReport[] {
     const { view } = this.#broker
-    const findSession = (clientId: string): QueueSession | undefined => view.internalSession(clientId)
+    const findSession = (clientId: string): QueueSession | undefined => view.findInternalSession(clientId)
     const nowMs = this.#broker.nowMs()
     for (const [id, running] of this.#actions) this.#countDroppedLetters(id, running)
     return [...this.#actions].map(([id, running]) =>
@@ -217,7 +217,7 @@ export class ActionManager implements RuleSinks {
     running.deadLetterAlarm.end('is not configured any more')
     this.#actions.delete(id)
     this.#notReady.delete(id)
-    this.#broker.endAlarm(alarmOf(id), `the action ${id} is not configured any more`)
+    this.#broker.endAlarm(toAlarmName(id), `the action ${id} is not configured any more`)
     for (const clientId of [running.clientId, running.deadClientId]) this.#orphans.handleSession(id, clientId)
   }
 
@@ -257,8 +257,8 @@ export class ActionManager implements RuleSinks {
     full.reset()
     const [{ state, stateReason, hasFailed }] = deliveries
     if (state !== 'stopped' && hasFailed)
-      this.#broker.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${stateReason}`)
-    else this.#broker.endAlarm(alarmOf(id), `the action queue of ${id} has space again`)
+      this.#broker.raiseAlarm(toAlarmName(id), `the action ${id} cannot send: ${stateReason}`)
+    else this.#broker.endAlarm(toAlarmName(id), `the action queue of ${id} has space again`)
   }
 
   #handleReady(id: string): void {

@@ -4,7 +4,7 @@ import type { ActionDelivery } from '../delivery/action-delivery.ts'
 import type { ActionBroker } from '../action-broker.ts'
 import type { ActionReport } from '../plan/rule-reports.ts'
 import type { ActionCounters } from '../statistics/action-counters.ts'
-import { alarmOf } from './queue-names.ts'
+import { toAlarmName } from './queue-names.ts'
 import type { FullQueueAlarm } from './full-queue-alarm.ts'
 
 /** The session that stores an action queue or dead letters. */
@@ -32,8 +32,8 @@ export function createActionReport(
   { own, findSession: sessionOf, nowMs }: ReportContext,
 ): ActionReport {
   const countStored = (clientId: string): number => sessionOf(clientId)?.spooled ?? 0
-  const sum = (of: (delivery: ActionDelivery) => number): number =>
-    deliveries.reduce((total, delivery) => total + of(delivery), 0)
+  const sum = (select: (delivery: ActionDelivery) => number): number =>
+    deliveries.reduce((total, delivery) => total + select(delivery), 0)
   const stored = sum(({ clientId }) => countStored(clientId))
   const inflight = sum((delivery) => delivery.inflight)
   const oldestAtMs = Math.min(...deliveries.map(({ clientId }) => sessionOf(clientId)?.oldestAtMs ?? Infinity))
@@ -81,10 +81,10 @@ export class ActionStateEvents {
       this.#reported.delete(id)
       log.info('action connected', { action: id })
       full?.reset()
-      return this.#broker.endAlarm(alarmOf(id), `the action ${id} sends again`)
+      return this.#broker.endAlarm(toAlarmName(id), `the action ${id} sends again`)
     }
     if (state === 'stopped') {
-      if (this.#reported.delete(id)) this.#broker.endAlarm(alarmOf(id), `the action ${id} is stopped: ${why}`)
+      if (this.#reported.delete(id)) this.#broker.endAlarm(toAlarmName(id), `the action ${id} is stopped: ${why}`)
       return
     }
     // The action starts again, so each outcome is news.
@@ -96,6 +96,6 @@ export class ActionStateEvents {
     // While attempts fail, further waiting is no news.
     else if (why !== '' && !hasFailed) log.warn('action gets no response', { action: id, reason: why })
     if (state === 'disconnected' && hasFailed)
-      this.#broker.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
+      this.#broker.raiseAlarm(toAlarmName(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
   }
 }

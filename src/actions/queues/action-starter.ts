@@ -199,11 +199,11 @@ export class ActionStarter {
 
   /** Number of entries in a queue of an action. */
   countStored(clientId: string): number {
-    return this.#broker.view.internalSession(clientId)?.spooled ?? 0
+    return this.#broker.view.findInternalSession(clientId)?.spooled ?? 0
   }
 
   #countDropped(clientId: string): number {
-    return this.#broker.view.internalSession(clientId)?.dropped ?? 0
+    return this.#broker.view.findInternalSession(clientId)?.dropped ?? 0
   }
 
   #runGuarded(work: () => void): void {

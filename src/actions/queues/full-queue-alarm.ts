@@ -1,7 +1,7 @@
 // The alarm about a full action queue, and its log events: the first dropped result or waiting publisher raises it; later ones do not.
 
 import type { AlarmName, Log } from '../../telemetry/index.ts'
-import { alarmOf } from './queue-names.ts'
+import { toAlarmName } from './queue-names.ts'
 
 /** Publishers of this shard whose messages wait for space in action queues. */
 export interface WaitingPublishers {
@@ -67,7 +67,7 @@ export class FullQueueAlarm {
     if (this.isFull) return
     const { since, why } = describeOutage(outage)
     this.#text = `new results for action ${this.#action} are dropped: queue full (${maxMessages} messages)${since}: ${why}`
-    this.#dependencies.raiseAlarm(alarmOf(this.#action), this.#text)
+    this.#dependencies.raiseAlarm(toAlarmName(this.#action), this.#text)
   }
 
   /** Called each second while publishers wait for space in the queue. Returns for what they wait. */
@@ -87,7 +87,7 @@ export class FullQueueAlarm {
     if (this.#isWaiting) return text
     this.#isWaiting = true
     this.#text = `publishers wait for ${text}`
-    this.#dependencies.raiseAlarm(alarmOf(this.#action), this.#text)
+    this.#dependencies.raiseAlarm(toAlarmName(this.#action), this.#text)
     return text
   }
 

@@ -2,7 +2,7 @@
 
 import { actionClientPrefix, actionOfClientId } from '../../core/index.ts'
 import type { ActionBroker } from '../action-broker.ts'
-import { alarmOf } from './queue-names.ts'
+import { toAlarmName } from './queue-names.ts'
 
 type OrphanQueuesBroker = Pick<ActionBroker, 'view' | 'commands' | 'findSessions' | 'raiseAlarm' | 'endAlarm' | 'fail'>
 
@@ -15,10 +15,10 @@ export class OrphanQueues {
 
   /** Handles a session of an action that is not configured any more: ends it if it is empty. */
   handleSession(id: string, clientId: string): void {
-    const stored = this.#broker.view.internalSession(clientId)?.spooled ?? 0
+    const stored = this.#broker.view.findInternalSession(clientId)?.spooled ?? 0
     if (stored === 0) return this.endSession(clientId)
     const text = `the action ${id} is not configured, and ${stored} messages are stored for it: configure it again, or delete it with force=true`
-    this.#broker.raiseAlarm(alarmOf(id), text)
+    this.#broker.raiseAlarm(toAlarmName(id), text)
   }
 
   /** Deletes the sessions of the action with their contents. */
@@ -26,7 +26,7 @@ export class OrphanQueues {
     for (const clientId of await this.#broker.findSessions(actionClientPrefix)) {
       if (actionOfClientId(clientId) === id) this.endSession(clientId)
     }
-    this.#broker.endAlarm(alarmOf(id), `the stored messages of the action ${id} were deleted`)
+    this.#broker.endAlarm(toAlarmName(id), `the stored messages of the action ${id} were deleted`)
   }
 
   endSession(clientId: string): void {

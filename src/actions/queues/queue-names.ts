@@ -14,7 +14,7 @@ export function readQueueSalt(clientId: string): string {
 }
 
 /** Returns the name of the alarm of an action. */
-export function alarmOf(id: string): AlarmName {
+export function toAlarmName(id: string): AlarmName {
   return `action:${id}`
 }
 

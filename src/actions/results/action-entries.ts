@@ -4,7 +4,7 @@ import type { RulePublication } from '../../core/index.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
 import type { RuleEvent } from '../../rules/index.ts'
 import type { ActionEntry } from '../../sinks/index.ts'
-import { attributeOfForm, joinPayload, joinResult } from '../delivery/joined-result.ts'
+import { toFormAttribute, joinPayload, joinResult } from '../delivery/joined-result.ts'
 import { type ActionOrder, toOrderAttributes } from './action-order.ts'
 import { toRuleAttribute } from './entry-attributes.ts'
 
@@ -64,7 +64,7 @@ export class EntryAttributes {
       this.#count = 0
     }
     const own = [...toOrderAttributes(order), toRuleAttribute(rule)]
-    const properties = { userProperties: form === undefined ? own : [...own, attributeOfForm(form)] }
+    const properties = { userProperties: form === undefined ? own : [...own, toFormAttribute(form)] }
     const byOrder = this.#byRule.get(rule)
     if (byOrder === undefined) this.#byRule.set(rule, new Map([[key, properties]]))
     else byOrder.set(key, properties)

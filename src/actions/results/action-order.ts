@@ -15,8 +15,8 @@ export class ActionOrder {
   /** Entries without the attribute have this key. */
   readonly #usualKey: string | undefined
 
-  constructor(order: Order, kept: KeptOrder) {
-    const isFree = order === 'none' || kept === 'calls'
+  constructor(order: Order, writeOrder: KeptOrder) {
+    const isFree = order === 'none' || writeOrder === 'calls'
     this.#usualKey = isFree ? undefined : ''
     this.#column = isFree ? undefined : columns[order]
   }

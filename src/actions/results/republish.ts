@@ -146,14 +146,14 @@ function toSeconds(value: RuleValue): number {
 }
 
 function compileUserProperties(
-  written: RepublishArguments['userProperties'],
+  source: RepublishArguments['userProperties'],
 ): ((output: RuleMap) => UserProperties) | undefined {
-  if (written === '') return undefined
-  if (typeof written === 'string') {
-    const template = compileTemplate(written)
+  if (source === '') return undefined
+  if (typeof source === 'string') {
+    const template = compileTemplate(source)
     return (output) => toPairs(renderValue(template, output))
   }
-  const templates = Object.entries(written).map(([name, text]) => [name, compileTemplate(text)] as const)
+  const templates = Object.entries(source).map(([name, text]) => [name, compileTemplate(text)] as const)
   return (output) => templates.map(([name, template]) => [name, requireText(template.render(output), name)] as const)
 }
 

@@ -56,12 +56,12 @@ export class SourceManager {
   }
 
   /** Starts, stops or restarts a source. This lasts until the next change of the configuration or the next start. */
-  control(id: string, what: 'start' | 'stop' | 'restart'): void {
+  control(id: string, operation: 'start' | 'stop' | 'restart'): void {
     const running = this.#sources.get(id)
     if (running === undefined || running.assignment.service?.source.enable !== true) return
-    if (what !== 'start' && !running.isStopped) running.source.stop('stopped by an administrator')
-    if (what === 'stop') running.isStopped = true
-    else if (what === 'restart' || running.isStopped) {
+    if (operation !== 'start' && !running.isStopped) running.source.stop('stopped by an administrator')
+    if (operation === 'stop') running.isStopped = true
+    else if (operation === 'restart' || running.isStopped) {
       running.isStopped = false
       running.source.start()
     }

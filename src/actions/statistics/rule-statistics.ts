@@ -16,8 +16,8 @@ export class RuleStatistics {
   #lastError = ''
 
   /** Counts an outcome. Results in an action queue are counted later, by the action that sends them. */
-  countOutcome(place: number, outcome: ActionOutcome): void {
-    const counters = this.functions[place]
+  countOutcome(index: number, outcome: ActionOutcome): void {
+    const counters = this.functions[index]
     if (counters === undefined || outcome === 'stored' || outcome === 'discarded') return
     counters.taken++
     if (outcome === 'success') counters.success++

@@ -124,7 +124,7 @@ function recordMessage(watch: Watch, message: Message): void {
     watch.leftOut += 1
     return
   }
-  const payload = message.payload()
+  const payload = message.readPayload()
   watch.messages.push({
     topic: message.topic.name,
     qos: message.qos,

@@ -91,7 +91,7 @@ export class TopicMetrics implements RuleHook {
       const [oldest = counts] = history
       const newest = history.at(-1) ?? counts
       const seconds = Math.max(1, history.length - 1)
-      const rates = counts.map((_, place) => ((newest[place] ?? 0) - (oldest[place] ?? 0)) / seconds)
+      const rates = counts.map((_, index) => ((newest[index] ?? 0) - (oldest[index] ?? 0)) / seconds)
       return { topic: topic.id, createdAtMs, resetAtMs, counts, rates }
     })
   }

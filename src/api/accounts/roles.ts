@@ -18,22 +18,22 @@ export function formatRole({ role, namespace }: RoleAssignment): string {
  * checked.
  */
 export function readRoleAssignment<Known extends Role>(
-  given: {
+  requested: {
     readonly role?: string | undefined
     readonly tags?: string | undefined
     readonly namespace?: string | null | undefined
   },
   before: RoleAssignment<Known>,
 ): RoleAssignment<Known> | ApiError {
-  const roleText = requestedRole(given)
+  const roleText = requestedRole(requested)
   if (roleText instanceof ApiError) return roleText
   if (roleText === undefined) {
-    return given.namespace === undefined ? before : { ...before, namespace: given.namespace ?? undefined }
+    return requested.namespace === undefined ? before : { ...before, namespace: requested.namespace ?? undefined }
   }
   const [, inRole, plain = roleText] = /^ns:(.*)::(\w+)$/.exec(roleText) ?? []
   const role = plain as Known
-  if (inRole !== undefined && given.namespace !== undefined && given.namespace !== inRole) {
+  if (inRole !== undefined && requested.namespace !== undefined && requested.namespace !== inRole) {
     return refuseFor('BAD_REQUEST', `role in the body names the namespace ${inRole}, and namespace another one`)
   }
-  return { role, namespace: inRole ?? given.namespace ?? undefined }
+  return { role, namespace: inRole ?? requested.namespace ?? undefined }
 }

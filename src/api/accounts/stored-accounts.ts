@@ -171,12 +171,12 @@ export class StoredAccounts {
   }
 
   async createApp(
-    { secret: given, ...app }: NewApp,
+    { secret: requestedSecret, ...app }: NewApp,
     by: Requester,
   ): Promise<AccountRefusal | { readonly secret: string }> {
     const { records, work } = this.#dependencies
-    const secret = given ?? createSecret()
-    const kept = given === undefined ? hashSecret(secret) : await work.hash(secret)
+    const secret = requestedSecret ?? createSecret()
+    const kept = requestedSecret === undefined ? hashSecret(secret) : await work.hash(secret)
     const refused = await this.#carryOut(`application ${app.id} made`, by, () => {
       if (isTaken(this.#dependencies, app.id)) return 'exists'
       if (countAdmins(records) >= maxAdmins) return 'too-many'
@@ -199,7 +199,7 @@ export class StoredAccounts {
   }
 
   /** `plan`: is called with the current records. */
-  async #carryOut(what: string, by: Requester, plan: ChangePlan): Promise<AccountRefusal | undefined> {
+  async #carryOut(event: string, by: Requester, plan: ChangePlan): Promise<AccountRefusal | undefined> {
     const { records, log } = this.#dependencies
     let refused: AccountRefusal | undefined
     await records.decide(() => {
@@ -208,7 +208,7 @@ export class StoredAccounts {
       refused = planned
       return nothing
     })
-    if (refused === undefined) log.warn('API accounts changed', { what, by: by.name, address: by.address })
+    if (refused === undefined) log.warn('API accounts changed', { what: event, by: by.name, address: by.address })
     return refused
   }
 

@@ -93,7 +93,7 @@ function createJobHandlers(backup: UsedBackups): Handlers<Pick<Known, OfJobs>> {
       return 'symbol' in found ? toApiError(found) : { code: 0, data: toDifferenceResponse(found) }
     },
     get_backup_progress: () => {
-      const now = backup.progress()
+      const now = backup.readProgress()
       return { code: 0, data: now === undefined ? null : { ...now, total: now.total ?? null } }
     },
   }
@@ -128,10 +128,10 @@ function toOutcomeResponse(outcome: ImportOutcome): ReplyOf<Known['import_backup
   return {
     dry_run: outcome.isDryRun,
     tables: outcome.tables.map((table) => ({ ...table, conflicts: [...table.conflicts] })),
-    configuration: outcome.configuration.map(({ needsRestart, old = null, new: wanted = null, key }) => ({
+    configuration: outcome.configuration.map(({ needsRestart, old = null, new: newValue = null, key }) => ({
       key,
       old,
-      new: wanted,
+      new: newValue,
       needs_restart: needsRestart,
     })),
     warnings: [...outcome.warnings],

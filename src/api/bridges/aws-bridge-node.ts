@@ -7,15 +7,15 @@ import type { BridgeNode } from './to-bridge-node.ts'
 import { isSentObject, type Sent } from './read-bridge-node.ts'
 
 /** Returns the sent settings without unchanged ones that such a bridge does not have. */
-export function removeUnchanged({ connector, ...outer }: Sent, shown: BridgeNode): Sent {
-  const own = selectChanged(outer, shown)
+export function removeUnchanged({ connector, ...outer }: Sent, current: BridgeNode): Sent {
+  const own = selectChanged(outer, current)
   if (connector === undefined) return own
-  return { ...own, connector: isSentObject(connector) ? selectChanged(connector, shown.connector) : connector }
+  return { ...own, connector: isSentObject(connector) ? selectChanged(connector, current.connector) : connector }
 }
 
-function selectChanged(sent: Sent, shown: Sent): Sent {
+function selectChanged(sent: Sent, current: Sent): Sent {
   return Object.fromEntries(
-    Object.entries(sent).filter(([key, value]) => isAwsSetting(key) || !isDeepStrictEqual(value, shown[key])),
+    Object.entries(sent).filter(([key, value]) => isAwsSetting(key) || !isDeepStrictEqual(value, current[key])),
   )
 }
 

@@ -251,8 +251,8 @@ function toPlainObject(rule: ReadonlyMap<string, unknown>): Sent {
   return Object.fromEntries(rule)
 }
 
-function refuseNonObject(what: string): ApiError {
-  return refuse('notJson', `${what} is not a JSON object`)
+function refuseNonObject(subject: string): ApiError {
+  return refuse('notJson', `${subject} is not a JSON object`)
 }
 
 function refuseUnknownBridge(bridges: ConfiguredBridges, name: string): ApiError {

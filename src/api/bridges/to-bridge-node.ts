@@ -92,23 +92,25 @@ function toConnector(bridge: MqttBridgeConfig): BridgeNode['connector'] {
   }
 }
 
-function toConnectProperties({ conn_properties: given }: MqttBridgeConfig): BridgeNode['connector']['conn_properties'] {
+function toConnectProperties({
+  conn_properties: properties,
+}: MqttBridgeConfig): BridgeNode['connector']['conn_properties'] {
   return {
-    session_expiry_interval: given.session_expiry_interval,
-    receive_maximum: given.receive_maximum,
-    maximum_packet_size: given.maximum_packet_size,
-    topic_alias_maximum: given.topic_alias_maximum,
+    session_expiry_interval: properties.session_expiry_interval,
+    receive_maximum: properties.receive_maximum,
+    maximum_packet_size: properties.maximum_packet_size,
+    topic_alias_maximum: properties.topic_alias_maximum,
     request_response_information: isOn(
-      given.request_response_information,
-      given.request_response_infomation,
-      given.request_response_info,
+      properties.request_response_information,
+      properties.request_response_infomation,
+      properties.request_response_info,
     ),
     request_problem_information: isOn(
-      given.request_problem_information,
-      given.request_problem_infomation,
-      given.request_problem_info,
+      properties.request_problem_information,
+      properties.request_problem_infomation,
+      properties.request_problem_info,
     ),
-    user_properties: toUserProperties(given.user_property),
+    user_properties: toUserProperties(properties.user_property),
   }
 }
 
@@ -175,15 +177,18 @@ function toTopicMapping(rule: Rule): { prefix?: string; suffix?: string; remote_
   }
 }
 
-function toSubProperties({ proto_ver, sub_properties: given }: MqttBridgeConfig): Pick<BridgeNode, 'sub_properties'> {
-  return proto_ver === '5' && isPresent(given) ? { sub_properties: toProperties(given) } : {}
+function toSubProperties({
+  proto_ver,
+  sub_properties: properties,
+}: MqttBridgeConfig): Pick<BridgeNode, 'sub_properties'> {
+  return proto_ver === '5' && isPresent(properties) ? { sub_properties: toProperties(properties) } : {}
 }
 
 function toUnsubProperties({
   proto_ver,
-  unsub_properties: given,
+  unsub_properties: properties,
 }: MqttBridgeConfig): Pick<BridgeNode, 'unsub_properties'> {
-  return proto_ver === '5' && isPresent(given) ? { unsub_properties: toProperties(given) } : {}
+  return proto_ver === '5' && isPresent(properties) ? { unsub_properties: toProperties(properties) } : {}
 }
 
 type Identified = Pick<MqttBridgeConfig['sub_properties'], 'identifier' | 'user_property'>

@@ -77,8 +77,8 @@ function findTopicProblem(topic: string): string | undefined {
 }
 
 /** Returns whether this is an address or a range. */
-function isAddress(who: string): boolean {
-  return parseAddressRange(who) !== undefined
+function isAddress(subject: string): boolean {
+  return parseAddressRange(subject) !== undefined
 }
 
 function readSubject(clientId: unknown, username: unknown): Pick<ClientRule, 'about' | 'who'> | RuleFault {
@@ -120,8 +120,8 @@ export function createClientRuleHandlers(rules: StoredRules): Handlers<typeof cl
       const found = await rules.listRules('clientid', ruleQuery)
       return { code: 0, data: found.items.map(toClientIdResponse), meta: metaOf(ruleQuery.page, found) }
     },
-    lookup_acl_clientid: async ({ params: { clientid: who } }) => {
-      const { items } = await rules.listRules('clientid', { who, page: allRows })
+    lookup_acl_clientid: async ({ params: { clientid: clientId } }) => {
+      const { items } = await rules.listRules('clientid', { who: clientId, page: allRows })
       return { code: 0, data: items.map(toClientIdResponse) }
     },
     delete_acl_clientid: ({ params }) => deleteRules(rules, 'clientid', params),
@@ -130,8 +130,8 @@ export function createClientRuleHandlers(rules: StoredRules): Handlers<typeof cl
       const found = await rules.listRules('username', ruleQuery)
       return { code: 0, data: found.items.map(toUsernameResponse), meta: metaOf(ruleQuery.page, found) }
     },
-    lookup_acl_username: async ({ params: { username: who } }) => {
-      const { items } = await rules.listRules('username', { who, page: allRows })
+    lookup_acl_username: async ({ params: { username } }) => {
+      const { items } = await rules.listRules('username', { who: username, page: allRows })
       return { code: 0, data: items.map(toUsernameResponse) }
     },
     delete_acl_username: ({ params }) => deleteRules(rules, 'username', params),

@@ -41,17 +41,17 @@ export class ClientQueries {
     this.#names = names
   }
 
-  async listClients(filter: ClientFilter, wanted: RowsWanted): Promise<ListSlice<ClientView> | ShardUnavailable> {
+  async listClients(filter: ClientFilter, range: RowsWanted): Promise<ListSlice<ClientView> | ShardUnavailable> {
     const scoped = this.#scopeFilter(filter)
-    const { at, shards } = selectSpan(this.#supervisor, scoped.clientId, wanted)
+    const { at, shards } = selectSpan(this.#supervisor, scoped.clientId, range)
     if (at.shard >= shards) return nothingMore
-    const query = { kind: 'list-clients', filter: scoped, ...wanted, from: toShardPosition(at) } as const
+    const query = { kind: 'list-clients', filter: scoped, ...range, from: toShardPosition(at) } as const
     return continueSlice(await queryShard(this.#supervisor, at.shard, query), at, shards)
   }
 
   async listSubscriptions(
     filter: SubscriptionFilter,
-    wanted: RowsWanted,
+    range: RowsWanted,
   ): Promise<ListSlice<SubscriptionView> | ShardUnavailable> {
     const scoped = {
       ...this.#scopeFilter(filter),
@@ -59,9 +59,9 @@ export class ClientQueries {
       bareFilter: this.#mount(filter.bareFilter),
       matching: this.#mount(filter.matching),
     }
-    const { at, shards } = selectSpan(this.#supervisor, scoped.clientId, wanted)
+    const { at, shards } = selectSpan(this.#supervisor, scoped.clientId, range)
     if (at.shard >= shards) return nothingMore
-    const query = { kind: 'list-subscriptions', filter: scoped, ...wanted, from: toShardPosition(at) } as const
+    const query = { kind: 'list-subscriptions', filter: scoped, ...range, from: toShardPosition(at) } as const
     const slice = continueSlice(await queryShard(this.#supervisor, at.shard, query), at, shards)
     if ('unavailableShard' in slice || this.#names.namespace === undefined) return slice
     return { ...slice, rows: slice.rows.map((row) => ({ ...row, filter: this.#names.unmountFilter(row.filter) })) }

@@ -42,7 +42,9 @@ export function createClientHandlers(clients: ClientQueries): Handlers<typeof cl
       const found = await clients.listCachedAuthorizations(clientid)
       if (found === false) return refuseOffline(clientid)
       if ('unavailableShard' in found) return shardUnavailableError(found)
-      const data = found.map(({ permission, ...what }) => ({ access: 'publish', ...what, result: permission }) as const)
+      const data = found.map(
+        ({ permission, ...action }) => ({ access: 'publish', ...action, result: permission }) as const,
+      )
       return { code: 0, data }
     },
     clean_acl_cache_all: () => clearAuthorizationCaches(clients),
@@ -83,7 +85,7 @@ async function listClients(
 function createSource(clients: ClientQueries, filter: WantedClients): ListSource<ClientView> {
   const toRecord = (client: ClientView): object => toClientRecord(client, clients.nodeName)
   if (filter === 'nobody') return { toRecord, readSlice: async () => ({ rows: [], passed: 0, next: undefined }) }
-  const readSlice: ListSource<ClientView>['readSlice'] = (wanted) => clients.listClients(filter, wanted)
+  const readSlice: ListSource<ClientView>['readSlice'] = (range) => clients.listClients(filter, range)
   const isForAll = Object.values(filter).every((condition) => condition === undefined)
   return isForAll ? { toRecord, readSlice, count: () => clients.countClients() } : { toRecord, readSlice }
 }

@@ -147,13 +147,13 @@ interface DroppedPage {
 /** Newest first; `limit` of them after the first `skip`. A shard that does not respond is restarting, and its list starts empty. */
 export async function listDropped(
   { supervisor, counters, names }: DiagnosticsDependencies,
-  wanted: DroppedQuery,
+  requested: DroppedQuery,
   { skip, limit }: { readonly skip: number; readonly limit: number },
 ): Promise<DroppedPage> {
   const { namespace } = names
-  const clientId = wanted.clientId === undefined ? undefined : names.toSessionName(wanted.clientId)
-  const topic = wanted.topic === undefined ? undefined : names.mount(wanted.topic)
-  const query = { ...wanted, namespace, clientId, topic }
+  const clientId = requested.clientId === undefined ? undefined : names.toSessionName(requested.clientId)
+  const topic = requested.topic === undefined ? undefined : names.mount(requested.topic)
+  const query = { ...requested, namespace, clientId, topic }
   const found = await Promise.all(
     Array.from({ length: supervisor.size }, (_, shard) =>
       supervisor.query(shard, { kind: 'dropped', query, limit: skip + limit }),

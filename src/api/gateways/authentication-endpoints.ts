@@ -35,8 +35,12 @@ const ofListener = {
 }
 const userParam = { uid: Type.String({ description: 'Name of the user, percent-encoded.' }) }
 
-function defineAuthenticationEndpoints<Params extends typeof ofGateway>(path: string, of: Params, owner: string) {
-  const params = Type.Object(of)
+function defineAuthenticationEndpoints<Params extends typeof ofGateway>(
+  path: string,
+  pathParams: Params,
+  owner: string,
+) {
+  const params = Type.Object(pathParams)
   return {
     get: endpoint({
       version: 'v5',
@@ -83,11 +87,15 @@ function defineAuthenticationEndpoints<Params extends typeof ofGateway>(path: st
   }
 }
 
-function defineUserEndpoints<Params extends typeof ofGateway>(authentication: string, of: Params, owner: string) {
+function defineUserEndpoints<Params extends typeof ofGateway>(
+  authentication: string,
+  pathParams: Params,
+  owner: string,
+) {
   const path = `${authentication}/users`
   const onePath = `${path}/:uid`
-  const params = Type.Object(of)
-  const userParams = Type.Object({ ...of, ...userParam })
+  const params = Type.Object(pathParams)
+  const userParams = Type.Object({ ...pathParams, ...userParam })
   return {
     list: endpoint({
       version: 'v5',

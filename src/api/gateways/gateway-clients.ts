@@ -153,8 +153,8 @@ function refuseWithoutResponse(clientId: string): ApiError {
   return refuseFor('CLIENT_NOT_RESPONSE', `the client ${shortened(clientId)} did not respond in time`)
 }
 
-function refuseMissing(what: string): ApiError {
-  return refuseFor('BAD_REQUEST', `the query needs ${what}`)
+function refuseMissing(parameter: string): ApiError {
+  return refuseFor('BAD_REQUEST', `the query needs ${parameter}`)
 }
 
 function readResponseFields(document: Readonly<Record<string, unknown>> | undefined): {

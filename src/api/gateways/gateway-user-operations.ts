@@ -33,34 +33,34 @@ export class GatewayUsers {
 
   /** The newest first. */
   async list(
-    of: GatewayOrListener,
+    owner: GatewayOrListener,
     { like, isSuperuser, page: { page, limit } }: GatewayUserQuery,
   ): Promise<PageFound<GatewayUser>> {
-    const found = await filterInSlices(this.#records.listGatewayUsers(formatChain(of)), (user) => {
+    const found = await filterInSlices(this.#records.listGatewayUsers(formatChain(owner)), (user) => {
       const isWanted = isSuperuser === undefined || user.isSuperuser === isSuperuser
       return isWanted && (like === undefined || user.id.includes(like))
     })
     return { items: selectPageFromEnd(found, page, limit).map(toGatewayUser), count: found.length }
   }
 
-  find(of: GatewayOrListener, id: string): GatewayUser | undefined {
-    const user = this.#find(of, id)
+  find(owner: GatewayOrListener, id: string): GatewayUser | undefined {
+    const user = this.#find(owner, id)
     return user === undefined ? undefined : toGatewayUser(user)
   }
 
   create(
-    of: GatewayOrListener,
+    owner: GatewayOrListener,
     { id, password, isSuperuser }: GatewayUser & { readonly password: string },
   ): Promise<'created' | 'existed' | NotStored> {
     return catchStorageFailure(async () => {
       let outcome: 'created' | 'existed' = 'existed'
-      const made = this.#hash(of, password)
+      const made = this.#hash(owner, password)
       await this.#records.decide(() => {
-        if (this.#find(of, id) !== undefined) return nothing
+        if (this.#find(owner, id) !== undefined) return nothing
         outcome = 'created'
         const createdAtMs = this.#records.createMomentMs()
         return {
-          put: [{ kind: 'gateway-user', chain: formatChain(of), id, isSuperuser, createdAtMs, ...made }],
+          put: [{ kind: 'gateway-user', chain: formatChain(owner), id, isSuperuser, createdAtMs, ...made }],
           delete: [],
         }
       })
@@ -70,16 +70,16 @@ export class GatewayUsers {
 
   /** Undefined values stay unchanged. */
   update(
-    of: GatewayOrListener,
+    owner: GatewayOrListener,
     id: string,
     { password, isSuperuser }: { readonly password?: string | undefined; readonly isSuperuser?: boolean | undefined },
   ): Promise<GatewayUser | 'missing' | NotStored> {
     return catchStorageFailure(async () => {
       let outcome: GatewayUser | 'missing' = 'missing'
-      if (this.#find(of, id) === undefined) return outcome
-      const made = password === undefined ? undefined : this.#hash(of, password)
+      if (this.#find(owner, id) === undefined) return outcome
+      const made = password === undefined ? undefined : this.#hash(owner, password)
       await this.#records.decide(() => {
-        const before = this.#find(of, id)
+        const before = this.#find(owner, id)
         if (before === undefined) return nothing
         const now = { ...before, ...made, isSuperuser: isSuperuser ?? before.isSuperuser }
         outcome = toGatewayUser(now)
@@ -89,21 +89,21 @@ export class GatewayUsers {
     })
   }
 
-  delete(of: GatewayOrListener, id: string): Promise<'deleted' | 'missing' | NotStored> {
+  delete(owner: GatewayOrListener, id: string): Promise<'deleted' | 'missing' | NotStored> {
     return catchStorageFailure(async () => {
       let outcome: 'deleted' | 'missing' = 'missing'
       await this.#records.decide(() => {
-        if (this.#find(of, id) === undefined) return nothing
+        if (this.#find(owner, id) === undefined) return nothing
         outcome = 'deleted'
-        return { put: [], delete: [{ kind: 'gateway-user', chain: formatChain(of), id }] }
+        return { put: [], delete: [{ kind: 'gateway-user', chain: formatChain(owner), id }] }
       })
       return outcome
     })
   }
 
   /** Deletes all users of a gateway or a listener. Users of the listeners of a gateway stay. */
-  deleteAll(of: GatewayOrListener): Promise<'deleted' | NotStored> {
-    const chain = formatChain(of)
+  deleteAll(owner: GatewayOrListener): Promise<'deleted' | NotStored> {
+    const chain = formatChain(owner)
     return catchStorageFailure(async () => {
       await this.#records.decide(() => ({
         put: [],
@@ -117,12 +117,12 @@ export class GatewayUsers {
     })
   }
 
-  #find(of: GatewayOrListener, id: string): GatewayUserRecord | undefined {
-    return this.#records.find({ kind: 'gateway-user', chain: formatChain(of), id })
+  #find(owner: GatewayOrListener, id: string): GatewayUserRecord | undefined {
+    return this.#records.find({ kind: 'gateway-user', chain: formatChain(owner), id })
   }
 
-  #hash(of: GatewayOrListener, password: string): ReturnType<typeof hashPassword> {
-    return hashPassword(password, findHashParameters(this.#configuration.config, of))
+  #hash(owner: GatewayOrListener, password: string): ReturnType<typeof hashPassword> {
+    return hashPassword(password, findHashParameters(this.#configuration.config, owner))
   }
 }
 

@@ -39,9 +39,9 @@ export class LiveStreams {
   }
 
   /** Returns lines of JSON until the stream is destroyed. */
-  open(wanted: LiveWanted): Readable | 'too-many' {
+  open(request: LiveWanted): Readable | 'too-many' {
     if (this.#open.size >= maxStreams) return 'too-many'
-    const stream = new LiveStream(this.#dependencies.supervisor, wanted, () => this.#open.delete(stream))
+    const stream = new LiveStream(this.#dependencies.supervisor, request, () => this.#open.delete(stream))
     this.#open.add(stream)
     void stream.begin(this.#dependencies)
     return stream.lines
@@ -60,9 +60,9 @@ class LiveStream {
   #leftOut = 0
   #lastLineMs = performance.now()
 
-  constructor(supervisor: Shards, wanted: LiveWanted, onEnd: () => void) {
+  constructor(supervisor: Shards, request: LiveWanted, onEnd: () => void) {
     this.#supervisor = supervisor
-    this.#wanted = wanted
+    this.#wanted = request
     this.lines = new Readable({ read: () => undefined, highWaterMark: maxUnreadBytes })
     this.lines.once('close', () => {
       clearInterval(this.#timer)

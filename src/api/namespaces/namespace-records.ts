@@ -59,8 +59,8 @@ function isFull({ accessRecords }: NamespaceDependencies): boolean {
   return [...accessRecords.list('namespace')].length >= maxNamespaces
 }
 
-function logChange({ log }: NamespaceDependencies, what: string, { name, address }: Requester): void {
-  log.warn('namespaces changed', { what, by: name, address })
+function logChange({ log }: NamespaceDependencies, event: string, { name, address }: Requester): void {
+  log.warn('namespaces changed', { what: event, by: name, address })
 }
 
 export function createNamespace(
@@ -127,7 +127,7 @@ export function removeNamespace(
     const known = await removeRecords(node, name)
     if (known === 'in-use') return known
     // The namespace itself is deleted last, so that an incomplete deletion can be repeated.
-    const gone = await emptyNamespace(node, name)
+    const gone = await createEmptyNamespace(node, name)
     if ('unavailableShard' in gone || 'notStored' in gone) return gone
     const wasThere = find(node, name) !== undefined
     await node.accessRecords.change({ put: [], delete: wasThere ? [{ kind: 'namespace', name }] : [] })
@@ -154,7 +154,7 @@ async function removeRecords(dependencies: NamespaceDependencies, name: string):
 const maxRowsPerQuery = 250
 const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 
-async function emptyNamespace(
+async function createEmptyNamespace(
   { supervisor, nodeName }: NamespaceDependencies,
   namespace: string,
 ): Promise<RemovedNamespace | ShardUnavailable | { readonly notStored: string }> {

@@ -108,8 +108,8 @@ function parseProperties(written: WrittenProperties): MessageProperties | undefi
   return Object.keys(properties).length === 0 ? undefined : properties
 }
 
-function refuseProperty(key: string, what: string): ApiError {
-  return refuse('invalidParameter', `properties.${key} in the body ${what}`)
+function refuseProperty(key: string, problem: string): ApiError {
+  return refuse('invalidParameter', `properties.${key} in the body ${problem}`)
 }
 
 /** [MQTT5-1.5.4-1, -2] */

@@ -231,24 +231,24 @@ function omitStatus(settings: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(settings).filter(([key]) => !shown.includes(key)))
 }
 
-function toMetricsResponse(of: ActionMetrics): ReplyOf<Known['get_action_metrics']>['metrics'] {
+function toMetricsResponse(metrics: ActionMetrics): ReplyOf<Known['get_action_metrics']>['metrics'] {
   return {
-    matched: of.matched,
-    rate: of.rate,
-    rate_max: of.rateMax,
-    rate_last5m: of.rateLast5m,
-    success: of.success,
-    failed: of.failed,
-    dropped: of.droppedQueueFull + of.droppedOther,
-    'dropped.queue_full': of.droppedQueueFull,
-    'dropped.other': of.droppedOther,
-    retried: of.retried,
-    queuing: of.queuing,
-    inflight: of.inflight,
-    dead_letters: of.deadLetters,
-    'dropped.dead_letters': of.droppedDeadLetters,
-    oldest_age: of.oldestAgeMs ?? null,
-    last_error: of.lastError,
+    matched: metrics.matched,
+    rate: metrics.rate,
+    rate_max: metrics.rateMax,
+    rate_last5m: metrics.rateLast5m,
+    success: metrics.success,
+    failed: metrics.failed,
+    dropped: metrics.droppedQueueFull + metrics.droppedOther,
+    'dropped.queue_full': metrics.droppedQueueFull,
+    'dropped.other': metrics.droppedOther,
+    retried: metrics.retried,
+    queuing: metrics.queuing,
+    inflight: metrics.inflight,
+    dead_letters: metrics.deadLetters,
+    'dropped.dead_letters': metrics.droppedDeadLetters,
+    oldest_age: metrics.oldestAgeMs ?? null,
+    last_error: metrics.lastError,
   }
 }
 

@@ -267,16 +267,16 @@ export class ConfiguredRules {
     return this.#parts.resetSource(this.#scope.toScopedName(source))
   }
 
-  controlSource(source: string, what: Control): Promise<void> {
-    return this.#shards.sendToAll({ kind: 'control-source', source: this.#scope.toScopedName(source), what })
+  controlSource(source: string, control: Control): Promise<void> {
+    return this.#shards.sendToAll({ kind: 'control-source', source: this.#scope.toScopedName(source), what: control })
   }
 
   resetAction(action: string): Promise<void> {
     return this.#shards.sendToAll({ kind: 'reset-action', action: this.#scope.toScopedName(action) })
   }
 
-  controlAction(action: string, what: Control): Promise<void> {
-    return this.#shards.sendToAll({ kind: 'control-action', action: this.#scope.toScopedName(action), what })
+  controlAction(action: string, control: Control): Promise<void> {
+    return this.#shards.sendToAll({ kind: 'control-action', action: this.#scope.toScopedName(action), what: control })
   }
 
   /** Deletes what is stored for an action that is not configured. */

@@ -77,7 +77,7 @@ function findLetter({ size }: RuleShards, letter: string): { readonly shard: num
 
 function sumProgress(shards: readonly (Progress | undefined)[]): NodeRetryProgress {
   const known = shards.filter((progress) => progress !== undefined)
-  const sum = (of: (progress: Progress) => number): number => known.reduce((total, each) => total + of(each), 0)
+  const sum = (read: (progress: Progress) => number): number => known.reduce((total, each) => total + read(each), 0)
   return {
     isComplete: known.length === shards.length,
     isRunning: known.some(({ isRunning }) => isRunning),

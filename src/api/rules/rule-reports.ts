@@ -102,7 +102,8 @@ export class RuleShards {
 
 /** `functions`: counters of those actions that are functions, by their index in the list of actions. */
 export function sumRule(reports: readonly RuleReport[]) {
-  const sum = (of: (report: RuleReport) => number): number => reports.reduce((total, report) => total + of(report), 0)
+  const sum = (read: (report: RuleReport) => number): number =>
+    reports.reduce((total, report) => total + read(report), 0)
   return {
     matched: sum(({ counters }) => counters.matched),
     rate: sum(({ rate }) => rate),
@@ -149,10 +150,10 @@ export async function scrapeRules({ ruleEngine, actions }: GodwitConfig, shards:
 
 function sumFunctions(reports: readonly RuleReport[]): readonly FunctionMetrics[] {
   const places = Math.max(0, ...reports.map(({ functions }) => functions.length))
-  return Array.from({ length: places }, (_, place) => {
-    const all = reports.flatMap(({ functions }) => functions[place] ?? [])
-    const sum = (of: (counters: (typeof all)[number]) => number): number =>
-      all.reduce((total, one) => total + of(one), 0)
+  return Array.from({ length: places }, (_, index) => {
+    const all = reports.flatMap(({ functions }) => functions[index] ?? [])
+    const sum = (read: (counters: (typeof all)[number]) => number): number =>
+      all.reduce((total, one) => total + read(one), 0)
     return {
       taken: sum(({ taken }) => taken),
       success: sum(({ success }) => success),
@@ -168,7 +169,8 @@ export function sumActions(reports: readonly ActionReport[]): ReadonlyMap<string
 
 /** Rates are matched messages per second: in the last second, maximum, and average of five minutes. */
 function sumAction(reports: readonly ActionReport[]) {
-  const sum = (of: (report: ActionReport) => number): number => reports.reduce((total, report) => total + of(report), 0)
+  const sum = (read: (report: ActionReport) => number): number =>
+    reports.reduce((total, report) => total + read(report), 0)
   const states = new Set(reports.map(({ state }) => state))
   const [state = 'connecting'] = states
   const ages = reports.flatMap(({ oldestAgeMs }) => oldestAgeMs ?? [])

@@ -19,10 +19,10 @@ const defaultLimit = 100
 export function createRuleHandlers(rules: ConfiguredRules): Handlers<Known> {
   const findRule = (id: string): Rule | ApiError =>
     rules.listRules().find((rule) => rule.id === id) ?? refuseUnknownRule(id)
-  const put = async (...given: Parameters<ConfiguredRules['putRule']>): Promise<Written | ApiError> => {
-    const problem = await rules.putRule(...given)
+  const put = async (...args: Parameters<ConfiguredRules['putRule']>): Promise<Written | ApiError> => {
+    const problem = await rules.putRule(...args)
     if (problem !== undefined) return refuseChange(problem)
-    const rule = findRule(given[0])
+    const rule = findRule(args[0])
     return 'sql' in rule ? toResponse(rule) : rule
   }
   return {
@@ -34,8 +34,8 @@ export function createRuleHandlers(rules: ConfiguredRules): Handlers<Known> {
         meta: { page, limit, count: all.length, hasnext: page * limit < all.length },
       }
     },
-    add_rule: ({ body: { id: given, name, ...settings }, caller }) => {
-      const id = given ?? name ?? `rule_${randomBytes(idBytes).toString('hex')}`
+    add_rule: ({ body: { id: requestedId, name, ...settings }, caller }) => {
+      const id = requestedId ?? name ?? `rule_${randomBytes(idBytes).toString('hex')}`
       if ('sql' in findRule(id)) return refuseFor('CONFLICT', `there is a rule ${id} already: change it with PUT`)
       return put(id, toSettings(settings), caller)
     },

@@ -66,9 +66,9 @@ const nothing: ListSource<never> = {
   toRecord: (row) => row,
 }
 
-function createSource(clients: ClientQueries, wanted: SubscriptionFilter): ListSource<SubscriptionView> {
+function createSource(clients: ClientQueries, subscriptionFilter: SubscriptionFilter): ListSource<SubscriptionView> {
   return {
-    readSlice: (rows) => clients.listSubscriptions(wanted, rows),
+    readSlice: (rows) => clients.listSubscriptions(subscriptionFilter, rows),
     toRecord: ({ clientId, filter, qos }) => ({
       ...toClientName(clientId),
       topic: writeFilter(filter),

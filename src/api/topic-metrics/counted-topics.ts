@@ -84,11 +84,11 @@ function groupByTopic(reports: readonly TopicMetricsReport[]): readonly TopicNum
 
 /** Adds up `reports` of one topic, one from each shard. */
 function sumNumbers(reports: readonly TopicMetricsReport[]): TopicNumbers {
-  const sum = (of: 'counts' | 'rates', place: number): number =>
-    reports.reduce((total, report) => total + (report[of][place] ?? 0), 0)
-  const numbers = topicCountNames.map((name, place) => [
+  const sum = (kind: 'counts' | 'rates', index: number): number =>
+    reports.reduce((total, report) => total + (report[kind][index] ?? 0), 0)
+  const numbers = topicCountNames.map((name, index) => [
     name,
-    { count: sum('counts', place), rate: sum('rates', place) },
+    { count: sum('counts', index), rate: sum('rates', index) },
   ])
   const resets = reports.flatMap(({ resetAtMs }) => resetAtMs ?? [])
   return {

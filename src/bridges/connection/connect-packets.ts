@@ -14,17 +14,20 @@ const neverExpires = 0xffffffff
  */
 export function connectLocal(
   { name, spool }: Pick<BridgeSettings, 'name' | 'spool'>,
-  how: { receiveMaximum: number; endsSession?: boolean; isSessionNew?: boolean; isSessionLost?: boolean },
+  options: { receiveMaximum: number; endsSession?: boolean; isSessionNew?: boolean; isSessionLost?: boolean },
 ): ConnectPacket {
-  const endsSession = how.endsSession === true
-  const userProperties = [...spoolProperties(spool), ...(how.isSessionLost === true ? remoteSessionLostProperty : [])]
+  const endsSession = options.endsSession === true
+  const userProperties = [
+    ...spoolProperties(spool),
+    ...(options.isSessionLost === true ? remoteSessionLostProperty : []),
+  ]
   return connectPacket({
     version: 5,
     clientId: bridgeClientId(name),
-    cleanStart: endsSession || how.isSessionNew === true,
+    cleanStart: endsSession || options.isSessionNew === true,
     properties: {
       sessionExpiryIntervalSeconds: endsSession ? 0 : neverExpires,
-      receiveMaximum: how.receiveMaximum,
+      receiveMaximum: options.receiveMaximum,
       ...(userProperties.length > 0 ? { userProperties } : {}),
     },
   })
@@ -33,19 +36,19 @@ export function connectLocal(
 export function connectRemote(
   settings: BridgeSettings,
   broker: LocalBroker,
-  how: { cleanStart: boolean; sendsBridgeBit: boolean },
+  options: { cleanStart: boolean; sendsBridgeBit: boolean },
 ): ConnectPacket {
   const { version, clientId, keepAliveSeconds, username, password, will } = settings
   return connectPacket({
     version,
     clientId,
-    cleanStart: how.cleanStart,
+    cleanStart: options.cleanStart,
     keepAliveSeconds,
     username,
     password,
     will,
     properties: version === 5 ? toConnectProperties(settings, broker) : undefined,
-    isBridge: version !== 5 && how.sendsBridgeBit,
+    isBridge: version !== 5 && options.sendsBridgeBit,
   })
 }
 

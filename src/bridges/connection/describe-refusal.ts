@@ -23,11 +23,13 @@ export function describeRemoteRefusal(packet: SubackPacket | UnsubackPacket): st
 }
 
 function describeRefusedSubscription(
-  who: string,
+  brokerName: string,
   { reasonCodes: codes }: SubackPacket | UnsubackPacket,
 ): string | undefined {
   const refused = codes.find((code) => code >= reasonCodes.unspecifiedError)
-  return refused === undefined ? undefined : `${who} refused a subscription of the bridge: ${reasonText(refused, 5)}`
+  return refused === undefined
+    ? undefined
+    : `${brokerName} refused a subscription of the bridge: ${reasonText(refused, 5)}`
 }
 
 /** Returns why the own broker ends the connection. */

@@ -266,8 +266,11 @@ function readText(rule: Rule, field: string): string {
 }
 
 /** The first of three spellings that is set applies. */
-function isOn(properties: MqttBridgeConfig['conn_properties'], what: 'request_problem' | 'request_response'): boolean {
-  const word = properties[`${what}_information`] ?? properties[`${what}_infomation`] ?? properties[`${what}_info`]
+function isOn(
+  properties: MqttBridgeConfig['conn_properties'],
+  option: 'request_problem' | 'request_response',
+): boolean {
+  const word = properties[`${option}_information`] ?? properties[`${option}_infomation`] ?? properties[`${option}_info`]
   return word === '1' || word === 'true'
 }
 
@@ -284,17 +287,19 @@ function toWill({ will, proto_ver: version }: MqttBridgeConfig): Will | undefine
   }
 }
 
-function toWillProperties(given: MqttBridgeConfig['will']['properties']): Will['properties'] {
+function toWillProperties(properties: MqttBridgeConfig['will']['properties']): Will['properties'] {
   return {
-    ...(given.payload_format_indicator === '1' ? { payloadFormatIndicator: 1 as const } : {}),
-    ...(given.message_expiry_interval > 0 ? { messageExpiryIntervalSeconds: given.message_expiry_interval } : {}),
-    ...(given.will_delay_interval > 0 ? { willDelayIntervalSeconds: given.will_delay_interval } : {}),
-    ...(given.content_type === undefined ? {} : { contentType: given.content_type }),
-    ...(given.response_topic === undefined || given.response_topic === ''
+    ...(properties.payload_format_indicator === '1' ? { payloadFormatIndicator: 1 as const } : {}),
+    ...(properties.message_expiry_interval > 0
+      ? { messageExpiryIntervalSeconds: properties.message_expiry_interval }
+      : {}),
+    ...(properties.will_delay_interval > 0 ? { willDelayIntervalSeconds: properties.will_delay_interval } : {}),
+    ...(properties.content_type === undefined ? {} : { contentType: properties.content_type }),
+    ...(properties.response_topic === undefined || properties.response_topic === ''
       ? {}
-      : { responseTopic: given.response_topic }),
-    ...(given.correlation_data === undefined ? {} : { correlationData: Buffer.from(given.correlation_data) }),
-    ...(given.user_property.size === 0 ? {} : { userProperties: [...given.user_property] }),
+      : { responseTopic: properties.response_topic }),
+    ...(properties.correlation_data === undefined ? {} : { correlationData: Buffer.from(properties.correlation_data) }),
+    ...(properties.user_property.size === 0 ? {} : { userProperties: [...properties.user_property] }),
   }
 }
 

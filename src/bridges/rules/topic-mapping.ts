@@ -42,12 +42,12 @@ export class TopicMapping {
   }
 
   /** Undefined if the result is empty. */
-  #replaceWildcards(target: readonly string[], given: readonly string[]): string | undefined {
+  #replaceWildcards(target: readonly string[], topicLevels: readonly string[]): string | undefined {
     const single: string[] = []
     let rest: readonly string[] = []
     for (const [index, level] of this.#filter.entries()) {
-      if (level === '+') single.push(given[index] ?? '')
-      else if (level === '#') rest = given.slice(index)
+      if (level === '+') single.push(topicLevels[index] ?? '')
+      else if (level === '#') rest = topicLevels.slice(index)
     }
     let used = 0
     const levels = target.flatMap((level) => {

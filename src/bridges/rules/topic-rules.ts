@@ -62,13 +62,13 @@ export class TopicRules {
 
   constructor(
     rules: readonly Rule[],
-    how: { topics: TopicTable; maxTopicLevels: number; isFirstOnly: boolean; open?: OpenTopics | undefined },
+    options: { topics: TopicTable; maxTopicLevels: number; isFirstOnly: boolean; open?: OpenTopics | undefined },
   ) {
     this.#rules = rules
-    this.#topics = how.topics
-    this.#maxTopicLevels = how.maxTopicLevels
-    this.#isFirstOnly = how.isFirstOnly
-    this.#open = how.open ?? noOpenTopics
+    this.#topics = options.topics
+    this.#maxTopicLevels = options.maxTopicLevels
+    this.#isFirstOnly = options.isFirstOnly
+    this.#open = options.open ?? noOpenTopics
   }
 
   /** In the order of the rules. `topic` is of a table that only this object uses. */

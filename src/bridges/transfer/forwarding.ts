@@ -42,7 +42,7 @@ export interface ForwardingCallbacks {
   /** Called if no message can be sent: the bridge reconnects after a pause, and messages are sent again. */
   reconnect(why: string): void
   /** Called when the other side has sent an acknowledgement without a packet to acknowledge. */
-  countUnexpected(what: string): void
+  countUnexpected(description: string): void
 }
 
 export interface ForwardingDependencies {
@@ -168,9 +168,9 @@ export class Forwarding {
   #send(
     packet: PublishPacket,
     part: Part,
-    how: { properties: PublishFields['properties']; published: QoS; maxQoS: QoS },
+    options: { properties: PublishFields['properties']; published: QoS; maxQoS: QoS },
   ): void {
-    const { properties, published, maxQoS } = how
+    const { properties, published, maxQoS } = options
     const { counters, limits } = this.#dependencies
     if (part.topic === undefined) return void counters.dropped.unmappable++
     const fields = this.#fields

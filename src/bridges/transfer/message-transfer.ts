@@ -60,7 +60,7 @@ export class MessageTransfer {
     const cache = createTopicCache(broker)
     const callbacks = {
       reconnect: (why: string) => dependencies.reconnect(why),
-      countUnexpected: (what: string) => this.#countUnexpected(what),
+      countUnexpected: (description: string) => this.#countUnexpected(description),
     }
     const limits = limitsOf(connack, settings)
     const forwarding = { ...shared, limits, rejectedMessages, callbacks, slots }
@@ -187,11 +187,11 @@ export class MessageTransfer {
       this.#dependencies.handleProtocolError(`more than ${maxUnexpectedPackets} ${type} packets between two pings`)
   }
 
-  #countUnexpected(what: string): void {
+  #countUnexpected(description: string): void {
     this.#dependencies.counters.unexpected++
     if (++this.#unexpected > maxUnexpectedPackets)
       this.#dependencies.handleProtocolError(
-        `more than ${maxUnexpectedPackets} unexpected acknowledgements between two pings, such as ${what}`,
+        `more than ${maxUnexpectedPackets} unexpected acknowledgements between two pings, such as ${description}`,
       )
   }
 }

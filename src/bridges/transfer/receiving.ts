@@ -36,7 +36,7 @@ export interface ReceivingDependencies {
   readonly retainAvailable: boolean
   /** Called if the remote broker violates the protocol. */
   handleProtocolError(text: string): void
-  countUnexpected(what: string): void
+  countUnexpected(description: string): void
 }
 
 export class Receiving {

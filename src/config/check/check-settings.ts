@@ -261,7 +261,7 @@ class SettingsChecker {
   #findInOtherSections(name: string, key: string): string | undefined {
     // With many unknown keys, typing errors are unlikely, and comparing each with all known ones takes time.
     if (this.errors.length >= maxSuggestions) return undefined
-    this.#knownKeys ??= [...walkSchema(this.#root)].map((place) => place.key).filter((known) => known !== '')
+    this.#knownKeys ??= [...walkSchema(this.#root)].map((entry) => entry.key).filter((known) => known !== '')
     const ending = this.#knownKeys.filter((known) => known.endsWith(`.${name}`))
     return ending.length === 1 ? ending[0] : findNearestKey(key, ending.length > 0 ? ending : this.#knownKeys)
   }

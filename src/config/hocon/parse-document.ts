@@ -63,7 +63,7 @@ class DocumentParser {
     this.#key = key
   }
 
-  parse(characters: number, place: Place): ObjectNode {
+  parse(characters: number, context: Place): ObjectNode {
     const root: ObjectNode = { kind: 'object', fields: new Map(), at: this.#cursor.findPosition() }
     this.#reading.characters += characters
     if (this.#reading.characters > hoconLimits.maxTextCharacters) {
@@ -72,7 +72,7 @@ class DocumentParser {
     }
     this.#guard(() => {
       this.#checkEncoding()
-      this.#parseRoot(root, place)
+      this.#parseRoot(root, context)
     })
     return root
   }
@@ -87,7 +87,7 @@ class DocumentParser {
     throw new HoconSyntaxError(at, 'the file is not UTF-8 text', 'save it as UTF-8')
   }
 
-  #parseRoot(root: ObjectNode, place: Place): void {
+  #parseRoot(root: ObjectNode, context: Place): void {
     skipToNext(this.#cursor)
     if (this.#cursor.peek() === '[') {
       throw new HoconSyntaxError(
@@ -97,26 +97,26 @@ class DocumentParser {
       )
     }
     if (this.#cursor.peek() === '{') {
-      this.#parseBraces(root, place)
+      this.#parseBraces(root, context)
       skipToNext(this.#cursor)
       if (!this.#cursor.isAtEnd)
         throw new HoconSyntaxError(this.#cursor.findPosition(), 'unexpected text after the closing }')
       return
     }
-    this.#parseFields(root, place)
+    this.#parseFields(root, context)
     while (!this.#cursor.isAtEnd) {
       if (this.#hasTooManyErrors) return this.#skipAll()
       this.#report(new HoconSyntaxError(this.#cursor.findPosition(), `"${this.#cursor.peek()}" has no opening bracket`))
       this.#cursor.skip()
-      this.#parseFields(root, place)
+      this.#parseFields(root, context)
     }
   }
 
   /** The cursor is at `{`, and afterwards after `}`. */
-  #parseBraces(object: ObjectNode, place: Place): void {
+  #parseBraces(object: ObjectNode, context: Place): void {
     const opened = this.#cursor.findPosition()
     this.#cursor.skip()
-    this.#parseFields(object, place)
+    this.#parseFields(object, context)
     if (this.#cursor.peek() === '}') {
       this.#cursor.skip()
       return
@@ -127,13 +127,13 @@ class DocumentParser {
   }
 
   /** Parses fields up to `}`, `]` or the end of the text. */
-  #parseFields(object: ObjectNode, place: Place): void {
+  #parseFields(object: ObjectNode, context: Place): void {
     skipToNext(this.#cursor)
     while (!this.#cursor.isAtEnd && this.#cursor.peek() !== '}' && this.#cursor.peek() !== ']') {
       if (this.#hasTooManyErrors) return this.#skipAll()
       const key = this.#key
       this.#guard(() => {
-        this.#parseField(object, place)
+        this.#parseField(object, context)
         this.#endItem()
       })
       this.#key = key
@@ -141,14 +141,14 @@ class DocumentParser {
     }
   }
 
-  #parseField(object: ObjectNode, place: Place): void {
-    if (startsInclude(this.#cursor)) return this.#parseInclude(object, place)
+  #parseField(object: ObjectNode, context: Place): void {
+    if (startsInclude(this.#cursor)) return this.#parseInclude(object, context)
     const at = this.#cursor.findPosition()
     if (this.#cursor.peek() === ',') throw new HoconSyntaxError(at, 'expected a key, found a comma', 'remove it')
     const path = this.#readKey()
-    const whole = place.path === undefined ? undefined : [...place.path, ...path]
+    const whole = context.path === undefined ? undefined : [...context.path, ...path]
     this.#key = whole ?? path
-    const inside: Place = { ...place, path: whole, depth: place.depth + path.length }
+    const inside: Place = { ...context, path: whole, depth: context.depth + path.length }
     this.#checkDepth(inside, at)
     this.#define(object, path, this.#parseFieldValue(inside, at), at)
   }
@@ -161,16 +161,16 @@ class DocumentParser {
   }
 
   /** Parses what follows a key: `= value`, `: value`, `+= value` or `{`. */
-  #parseFieldValue(place: Place, at: Position): DefinitionNode {
+  #parseFieldValue(context: Place, at: Position): DefinitionNode {
     const keyEnd = this.#cursor.offset
     skipToNext(this.#cursor)
-    if (this.#cursor.peek() === '{') return this.#parseValue(place)
+    if (this.#cursor.peek() === '{') return this.#parseValue(context)
     const appends = this.#cursor.startsWith('+=')
     if (!appends && this.#cursor.peek() !== '=' && this.#cursor.peek() !== ':') throw this.#refuseBareKey(keyEnd, at)
     this.#cursor.skip(appends ? 2 : 1)
     skipToNext(this.#cursor)
-    if (!appends) return this.#parseValue(place)
-    return { kind: 'append', item: this.#parseValue({ ...place, path: undefined }), path: place.path, at }
+    if (!appends) return this.#parseValue(context)
+    return { kind: 'append', item: this.#parseValue({ ...context, path: undefined }), path: context.path, at }
   }
 
   /** Returns the error for a key without a value. The next field is parsed from the end of the key. */
@@ -193,12 +193,12 @@ class DocumentParser {
   }
 
   /** Parses a value: one part, or several on one line that are concatenated. */
-  #parseValue(place: Place): DefinitionNode {
+  #parseValue(context: Place): DefinitionNode {
     const at = this.#cursor.findPosition()
     const pieces: (DefinitionNode | GapNode)[] = []
     let gap = ''
     for (;;) {
-      const piece = this.#parsePiece(place, pieces.length === 0)
+      const piece = this.#parsePiece(context, pieces.length === 0)
       if (piece === undefined) break
       if (gap !== '') pieces.push({ kind: 'gap', text: gap })
       pieces.push(piece)
@@ -218,15 +218,15 @@ class DocumentParser {
   }
 
   /** Parses one part of a value; undefined at the end of the value. */
-  #parsePiece(place: Place, isFirst: boolean): DefinitionNode | undefined {
+  #parsePiece(context: Place, isFirst: boolean): DefinitionNode | undefined {
     const at = this.#cursor.findPosition()
     const character = this.#cursor.peek()
     if (character === '' || ',}]\n'.includes(character) || isComment(this.#cursor)) return undefined
     this.#countValue(at)
     if (character === '"') return { kind: 'text', text: readQuoted(this.#cursor), at }
-    if (character === '{') return this.#parseObject(place, at)
-    if (character === '[') return this.#parseArray(place, at)
-    if (this.#cursor.startsWith('${')) return this.#parseReference(place, at)
+    if (character === '{') return this.#parseObject(context, at)
+    if (character === '[') return this.#parseArray(context, at)
+    if (this.#cursor.startsWith('${')) return this.#parseReference(context, at)
     const text = readUnquoted(this.#cursor)
     if (text === '') throw refuseCharacter(this.#cursor, 'in a value')
     return isFirst && this.#isValueEnd() ? readScalar(text, at) : { kind: 'text', text, at }
@@ -241,17 +241,17 @@ class DocumentParser {
     return character === '' || ',}]\n#'.includes(character) || isSlashes
   }
 
-  #parseObject(place: Place, at: Position): ObjectNode {
+  #parseObject(context: Place, at: Position): ObjectNode {
     const object: ObjectNode = { kind: 'object', fields: new Map(), at }
-    const inside = { ...place, depth: place.depth + 1 }
+    const inside = { ...context, depth: context.depth + 1 }
     this.#checkDepth(inside, at)
     this.#parseBraces(object, inside)
     return object
   }
 
-  #parseArray(place: Place, at: Position): ArrayNode {
+  #parseArray(context: Place, at: Position): ArrayNode {
     const array: ArrayNode = { kind: 'array', items: [], at }
-    const inside: Place = { ...place, path: undefined, depth: place.depth + 1 }
+    const inside: Place = { ...context, path: undefined, depth: context.depth + 1 }
     this.#checkDepth(inside, at)
     this.#cursor.skip()
     skipToNext(this.#cursor)
@@ -285,7 +285,7 @@ class DocumentParser {
     }
   }
 
-  #parseReference(place: Place, at: Position): ReferenceNode {
+  #parseReference(context: Place, at: Position): ReferenceNode {
     this.#cursor.skip(2)
     const isOptional = this.#cursor.peek() === '?'
     if (isOptional) this.#cursor.skip()
@@ -294,20 +294,20 @@ class DocumentParser {
     this.#cursor.skip()
     if (path.length === 0) throw new HoconSyntaxError(at, '${} names no setting', 'write ${key} or ${?key}')
     if (path.length > hoconLimits.maxDepth) throw refuseDepth(at)
-    const paths = place.prefix.length === 0 ? [path] : [[...place.prefix, ...path], path]
+    const paths = context.prefix.length === 0 ? [path] : [[...context.prefix, ...path], path]
     return { kind: 'reference', paths, isOptional, at }
   }
 
-  #parseInclude(object: ObjectNode, place: Place): void {
-    const { text, file } = openInclude(this.#cursor, this.#reading, place.openFiles)
+  #parseInclude(object: ObjectNode, context: Place): void {
+    const { text, file } = openInclude(this.#cursor, this.#reading, context.openFiles)
     const parser = new DocumentParser(new TextCursor(text, file), this.#reading, this.#key)
-    const path = place.path
-    const inside = { path, prefix: path ?? [], openFiles: [...place.openFiles, file], depth: place.depth }
+    const path = context.path
+    const inside = { path, prefix: path ?? [], openFiles: [...context.openFiles, file], depth: context.depth }
     mergeInto(object, parser.parse(text.length, inside))
   }
 
-  #checkDepth(place: Place, at: Position): void {
-    if (place.depth > hoconLimits.maxDepth) throw refuseDepth(at)
+  #checkDepth(context: Place, at: Position): void {
+    if (context.depth > hoconLimits.maxDepth) throw refuseDepth(at)
   }
 
   #countValue(at: Position): void {

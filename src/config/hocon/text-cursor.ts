@@ -34,8 +34,8 @@ export class TextCursor {
     return this.#text.charAt(this.#offset + ahead)
   }
 
-  startsWith(words: string, ahead = 0): boolean {
-    return this.#text.startsWith(words, this.#offset + ahead)
+  startsWith(text: string, ahead = 0): boolean {
+    return this.#text.startsWith(text, this.#offset + ahead)
   }
 
   skip(characters = 1): void {
@@ -52,8 +52,8 @@ export class TextCursor {
   /**
    * Moves to the next occurrence of `words` and returns the skipped text; undefined, without a move, if there is none.
    */
-  takeUntil(words: string): string | undefined {
-    const end = this.#text.indexOf(words, this.#offset)
+  takeUntil(text: string): string | undefined {
+    const end = this.#text.indexOf(text, this.#offset)
     if (end === -1) return undefined
     const taken = this.#text.slice(this.#offset, end)
     this.#offset = end

@@ -33,7 +33,7 @@ export function readSettingFields<E extends Entries>(entries: E, values: FieldSo
 }
 
 /** Returns the defaults of these settings, by the names of their fields. */
-export function defaultSettingFields<E extends Entries>(entries: E): SettingFields<E> {
+export function readDefaultFields<E extends Entries>(entries: E): SettingFields<E> {
   const defaults = Object.entries(entries).map(([key, entry]) => [key, 'default' in entry ? entry.default : undefined])
   return readSettingFields(entries, Object.fromEntries(defaults) as FieldSources<E>)
 }

@@ -87,20 +87,20 @@ export interface SettingWords<Field extends string | undefined = undefined> {
 export function setting<T, const Field extends string | undefined = undefined>(
   type: SettingType<T>,
   defaultValue: T,
-  words: SettingWords<Field>,
+  options: SettingWords<Field>,
 ): SettingWithField<T, Field> {
   return {
     kind: 'setting',
-    field: words.field as Field,
+    field: options.field as Field,
     type,
     default: defaultValue,
-    defaultWords: words.defaultWords,
-    description: words.description,
-    unit: words.unit,
-    appliesOn: words.appliesOn ?? 'at-restart',
-    isSecret: words.isSecret ?? false,
-    isLocal: words.isLocal ?? false,
-    isRequired: words.isRequired ?? false,
+    defaultWords: options.defaultWords,
+    description: options.description,
+    unit: options.unit,
+    appliesOn: options.appliesOn ?? 'at-restart',
+    isSecret: options.isSecret ?? false,
+    isLocal: options.isLocal ?? false,
+    isRequired: options.isRequired ?? false,
     ignored: undefined,
   }
 }

@@ -3,9 +3,9 @@
 import { boolean } from '../schema/setting-type.ts'
 import { appliedAtOnce, section, setting } from '../schema/setting.ts'
 
-const createEventSetting = (what: string, topic: string) =>
+const createEventSetting = (subject: string, topic: string) =>
   setting(boolean, false, {
-    description: `Whether ${what} is published, as JSON at QoS 0, to the topic $event/${topic}.`,
+    description: `Whether ${subject} is published, as JSON at QoS 0, to the topic $event/${topic}.`,
   })
 
 export const eventMessage = appliedAtOnce(

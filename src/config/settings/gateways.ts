@@ -16,12 +16,12 @@ const maybeText = optional(anyText, 'none')
 const dayMs = 86_400_000
 const maxPredefinedTopics = 10_000
 
-function createListenerSection<More extends object>(what: string, port: number, more: More = {} as More) {
+function createListenerSection<More extends object>(protocol: string, port: number, extraSettings: More = {} as More) {
   const defaultBind: Bind = { host: undefined, port }
-  return namedSection(`${what} listeners of the gateway. The key is the name of the listener.`, {
+  return namedSection(`${protocol} listeners of the gateway. The key is the name of the listener.`, {
     entries: {},
     placeholder: 'name',
-    named: section(`A ${what} listener.`, {
+    named: section(`A ${protocol} listener.`, {
       enable: setting(boolean, true, { description: 'Whether this listener of the gateway is opened.' }),
       bind: setting(bind, defaultBind, {
         description:
@@ -57,7 +57,7 @@ function createListenerSection<More extends object>(what: string, port: number, 
         description: 'Namespace that the clients of this listener belong to.',
       }),
       authentication: createAuthenticationSection('this listener', 'the authentication of the gateway'),
-      ...more,
+      ...extraSettings,
     }),
   })
 }
@@ -241,8 +241,8 @@ const coap = section('The CoAP gateway (RFC 7252): clients publish and subscribe
 
 const qos = integer({ min: 0, max: 2 })
 
-function createTranslatorSection(what: string, topic: string) {
-  return section(what, {
+function createTranslatorSection(summary: string, topic: string) {
+  return section(summary, {
     topic: setting(text(), topic, { description: 'Topic, without the mount point.' }),
     qos: setting(qos, 0, {
       description: 'QoS of these messages. For commands, it is the QoS of the subscription of the device.',

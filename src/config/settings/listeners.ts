@@ -21,9 +21,9 @@ import { maxCount } from './node.ts'
 function setting<T, const Field extends string | undefined = undefined>(
   type: SettingType<T>,
   value: T,
-  words: SettingWords<Field>,
+  options: SettingWords<Field>,
 ): SettingWithField<T, Field> {
-  return anySetting(type, value, { appliesOn: 'on-next-connect', ...words })
+  return anySetting(type, value, { appliesOn: 'on-next-connect', ...options })
 }
 
 const count = optional(integer({ min: 1, max: maxCount }), 'unlimited')
@@ -292,9 +292,9 @@ function createListenerSection<B extends Bind | BindWithPath, More extends objec
   description: string,
   bindType: SettingType<B>,
   defaultBind: B,
-  more: More,
+  extraSettings: More,
 ) {
-  const entries = { ...createListenerSettings(bindType, defaultBind), ...more }
+  const entries = { ...createListenerSettings(bindType, defaultBind), ...extraSettings }
   const named = section('A further listener of this kind. The key is its name.', entries)
   return namedSection(description, { entries, placeholder: 'name', named })
 }

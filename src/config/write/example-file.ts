@@ -36,7 +36,7 @@ export function writeExampleFile(isForUser = false): string {
 
 /** Returns whether the setting, or one of the group, has an effect. */
 function hasEffect(node: SchemaNode): boolean {
-  return [...walkSchema(node)].some((place) => place.node.kind === 'setting' && place.ignored === undefined)
+  return [...walkSchema(node)].some((entry) => entry.node.kind === 'setting' && entry.ignored === undefined)
 }
 
 /** Settings below a name are the same as those next to it, and described there. */

@@ -85,7 +85,7 @@ function describeSetting(
   key: string,
   setting: SettingText,
   node: Setting<unknown>,
-  place: Position | undefined,
+  position: Position | undefined,
 ): DescribedSetting {
   const { path, appliesOn, hasEffect, isLocal, isDefault } = setting
   const shownDefault = node.isSecret && node.default !== undefined ? mask : node.type.show(node.default)
@@ -104,7 +104,7 @@ function describeSetting(
     isLocal,
     isDefault,
     value: setting.isSecret && !isDefault ? mask : maskUrlSecrets(setting.text),
-    place,
+    place: position,
   }
 }
 

@@ -3,7 +3,7 @@
 import { Type } from './schema.ts'
 
 /** Status of a service, in total and for the node. `states`: values that `status` can have. */
-export function statusFields(states: string) {
+export function createStatusFields(states: string) {
   const status = Type.String({ description: states })
   const status_reason = Type.String({ description: 'Reason for the status; empty: none.' })
   const node = Type.Object({ node: Type.String(), status, status_reason: Type.String() })

@@ -42,10 +42,10 @@ function renderOperation(path: string, method: string, operation: Operation): st
   return `<details id="${escapeHtml(operationId)}"><summary>${heading} ${escapeHtml(summary)}</summary>${parts.join('\n')}</details>`
 }
 
-function renderParameter({ name, in: place, required, description, schema }: Parameter): string {
+function renderParameter({ name, in: location, required, description, schema }: Parameter): string {
   const cells = [
     `<code>${escapeHtml(name)}</code>`,
-    escapeHtml(place),
+    escapeHtml(location),
     required ? 'required' : '',
     escapeHtml(description ?? ''),
   ]

@@ -123,12 +123,12 @@ function listQueryParameters(query: TObject | undefined): Parameter[] {
 
 function toParameter(
   name: string,
-  place: Parameter['in'],
+  location: Parameter['in'],
   schema: TSchema | DocumentPart,
   required: boolean,
 ): Parameter {
   const words = (schema as { description?: string }).description
-  return { name, in: place, required, ...(words === undefined ? {} : { description: words }), schema }
+  return { name, in: location, required, ...(words === undefined ? {} : { description: words }), schema }
 }
 
 function describeBody({ bodyMayBeAbsent }: Endpoint, body: NonNullable<Endpoint['body']>): DocumentPart {
@@ -148,14 +148,14 @@ function describeContent(schema: TSchema | 'text' | 'bytes', type = 'text/plain'
 /** One response for each status, with its codes or reasons. */
 function describeFailures(endpoint: Endpoint): Record<string, DocumentPart> {
   const byStatus = new Map<number, string[]>()
-  const addFailure = (status: number, words: string): void =>
-    void byStatus.set(status, [...(byStatus.get(status) ?? []), words])
+  const addFailure = (status: number, text: string): void =>
+    void byStatus.set(status, [...(byStatus.get(status) ?? []), text])
   for (const { code, status, sentence } of listPossibleFailures(endpoint)) addFailure(status, `${code}: ${sentence}`)
   for (const name of listPossibleReasons(endpoint))
     addFailure(reasons[name].status, `${name}: ${reasons[name].sentence}`)
   const form = endpoint.version === undefined ? 'Failure' : 'FailureWithReason'
   const content = { 'application/json': { schema: { $ref: `#/components/schemas/${form}` } } }
   return Object.fromEntries(
-    [...byStatus].map(([status, words]) => [String(status), { description: `${words.join('; ')}.`, content }]),
+    [...byStatus].map(([status, texts]) => [String(status), { description: `${texts.join('; ')}.`, content }]),
   )
 }

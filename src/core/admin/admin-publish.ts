@@ -34,7 +34,7 @@ export function publishAsAdmin(state: BrokerState, requestId: RequestId, command
     if (typeof message !== 'string') messages.push(message)
   }
   const barrier = new CommitBarrier()
-  const deliveries = newDeliveryCounts()
+  const deliveries = createDeliveryCounts()
   let matched = 0
   for (const { message, dueAtMs } of messages) {
     if (dueAtMs === undefined) {
@@ -56,7 +56,7 @@ function checkRuleDepth({ ruleDepth = 0 }: Publication, { dueAtMs }: AdminMessag
   return dueAtMs !== undefined && ruleDepth >= maxRuleDepth ? 'quota-exceeded' : undefined
 }
 
-function newDeliveryCounts(): DeliveryCounts {
+function createDeliveryCounts(): DeliveryCounts {
   return { matched: 0, sent: 0, queued: 0, dropped: 0, missed: 0, sentToShared: 0, queuedForShared: 0 }
 }
 

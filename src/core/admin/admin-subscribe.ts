@@ -71,11 +71,11 @@ interface Subscribed {
 function subscribeNow(
   state: SubscribeParts & Parts<'settings' | 'storage'>,
   requestId: RequestId,
-  { session, mounted, qos, options: wanted }: Subscribed,
+  { session, mounted, qos, options: exclusiveCommand }: Subscribed,
 ): void {
   const granted = qos < state.settings.maximumQoS ? qos : state.settings.maximumQoS
   const usual = { noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
-  const options = { ...usual, ...wanted, qos: granted }
+  const options = { ...usual, ...exclusiveCommand, qos: granted }
   const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
   const seen = createFiltersBarrier(state.peers, [mounted])
   completeAfterCommit(state, requestId, { session, result: { done: true, matched: 1 }, seen })

@@ -90,7 +90,7 @@ function hasSameContent(before: RetainedMessage, message: Message): boolean {
   if (before instanceof StoredRetained)
     return before.size === measureMessage(message.topic.name, message.payloadBytes, message.properties)
   return (
-    toMessage(before).payload().equals(message.payload()) &&
+    toMessage(before).readPayload().equals(message.readPayload()) &&
     JSON.stringify(before.properties ?? {}) === JSON.stringify(message.properties ?? {})
   )
 }

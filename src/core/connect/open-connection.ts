@@ -31,7 +31,7 @@ import { Message, never, recordPublisherRights, copyProperties } from '../messag
 import { resolveStoredWillTopic } from '../publish/resolve-publication.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import { AckLatency } from '../state/sessions/ack-latency.ts'
-import { newInternalSession, neverExpires, Session } from '../state/sessions/session.ts'
+import { createInternalSession, neverExpires, Session } from '../state/sessions/session.ts'
 import { isSameOwner } from './client-id-owner.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
 import { waitForWill } from './takeover-wait.ts'
@@ -247,7 +247,7 @@ function applySpoolLimits(
   session: Session,
   { properties }: ConnectPacket,
 ): void {
-  session.internal ??= newInternalSession()
+  session.internal ??= createInternalSession()
   session.internal.spool = parseSpoolLimits(properties?.userProperties)
   session.internal.ackLatency ??= new AckLatency()
   if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true

@@ -51,11 +51,11 @@ function startWait(
   state: Parts<'deadlines' | 'waiting'>,
   connection: Connection,
   awaiting: AwaitingAuthentication,
-  how: { granted: GrantedAccess; waitsUntilMs: number; mustConfirm: boolean },
+  waitOptions: { granted: GrantedAccess; waitsUntilMs: number; mustConfirm: boolean },
 ): void {
   const { clientId } = awaiting
-  const { waitsUntilMs } = how
-  moveTo(connection, { ...awaiting, ...how })
+  const { waitsUntilMs } = waitOptions
+  moveTo(connection, { ...awaiting, ...waitOptions })
   const waiting = state.waiting.forTakeover.get(clientId)
   if (waiting === undefined) state.waiting.forTakeover.set(clientId, new Set([connection]))
   else waiting.add(connection)

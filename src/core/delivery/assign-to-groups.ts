@@ -14,7 +14,7 @@ import {
   type ForwardOrigin,
   type PeerDeliveries,
   addSharedDelivery,
-  assignmentsOf,
+  listAssignments,
 } from './peer-deliveries.ts'
 
 /** Assigns the message to one member of the group, on this shard or a peer. Returns false if no member can receive it. */
@@ -34,7 +34,7 @@ export function assignToMember(
     // All queues that referred to the shared payload may have released it. Then it is deleted and must not be used.
     if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
     if (local !== undefined && deliverToGroup(state, local, message, undefined)) {
-      assignmentsOf(origin)?.set(filter, { to: state.peers.shard.own, barrier: undefined })
+      listAssignments(origin)?.set(filter, { to: state.peers.shard.own, barrier: undefined })
       return true
     }
     chosen = chooseShard(state.peers, { ...choice, canBeHere: false })
@@ -45,7 +45,7 @@ export function assignToMember(
   const delivery = addSharedDelivery(isCombined ? deliveries.wanted : deliveries.shared, chosen, filter)
   const interest = findMemberInterest(onPeers, chosen)
   delivery.isStored ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
-  const assignments = assignmentsOf(origin)
+  const assignments = listAssignments(origin)
   if (assignments !== undefined) {
     assignments.set(filter, { to: chosen.number, barrier: undefined })
     delivery.isStored = true
@@ -79,6 +79,6 @@ export function handOffToGroups(
 }
 
 function findMemberInterest(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | undefined {
-  for (const member of group.members()) if (member.subscriber === peer) return member.options
+  for (const member of group.iterateMembers()) if (member.subscriber === peer) return member.options
   return undefined
 }

@@ -71,7 +71,7 @@ export function matchesFullPeerSession(state: Parts<'peers' | 'router' | 'settin
     crossShardGroups.some(
       ({ filter, local, onPeers }) =>
         (local === undefined || state.peers.interest.find(filter)?.isFull === true) &&
-        [...onPeers.members()].every(({ options }) => options.isFull),
+        [...onPeers.iterateMembers()].every(({ options }) => options.isFull),
     )
   )
 }
@@ -80,7 +80,7 @@ type IsTrue = (member: { subscriber: Session }) => boolean
 
 /** Returns whether members of the group may receive the message, and the queues of all these members are full. */
 function isGroupFull(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTrue): boolean {
-  const allowed = [...group.members()].filter(isAllowed)
+  const allowed = [...group.iterateMembers()].filter(isAllowed)
   return allowed.length > 0 && allowed.every(isFull)
 }
 

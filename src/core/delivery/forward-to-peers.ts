@@ -79,7 +79,7 @@ function findOwnerToNotify(
   { remaining }: ForwardOrigin,
 ): Peer | undefined {
   if (!retain || (remaining !== undefined && !isRemainingRetained(remaining, topic.name))) return undefined
-  return peers.ownerOf(topic.name)
+  return peers.findOwner(topic.name)
 }
 
 function needsGroup({ remaining }: ForwardOrigin, filter: TopicFilter): boolean {

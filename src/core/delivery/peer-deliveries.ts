@@ -67,7 +67,7 @@ export function planDeliveries(
   origin: ForwardOrigin,
 ): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
-  const assignments = plan.peerMatches.length === 0 ? undefined : assignmentsOf(origin)
+  const assignments = plan.peerMatches.length === 0 ? undefined : listAssignments(origin)
   for (const { peer, storedQoS } of plan.peerMatches) {
     assignments?.toSubscribersOf.push(peer.number)
     const delivery = findOrAddDelivery(wanted, peer)
@@ -124,7 +124,7 @@ export function addSharedDelivery(shared: PeerDelivery[], peer: Peer, filter: To
  * Returns the assignments that are stored with the packet identifier; undefined if the client does not send the message
  * again when this shard fails.
  */
-export function assignmentsOf({ publisher, packetId }: ForwardOrigin): SharedAssignments | undefined {
+export function listAssignments({ publisher, packetId }: ForwardOrigin): SharedAssignments | undefined {
   if (publisher?.stored === undefined || packetId === 0) return undefined
   publisher.incoming.forwarded ??= new ForwardedPacketIds()
   const known = publisher.incoming.forwarded.ensure(packetId)

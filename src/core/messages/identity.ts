@@ -59,13 +59,13 @@ export interface Permissions {
   readonly allowsEverything: boolean
   /** A service decides, and its decisions expire before `epoch` grows: a result is valid for one packet only. */
   readonly isUncacheable: boolean
-  canPublish(who: Identity, topic: Topic, how: { readonly qos: QoS; readonly retain: boolean }): Permission
+  canPublish(identity: Identity, topic: Topic, options: { readonly qos: QoS; readonly retain: boolean }): Permission
   /** `filter` is the client's filter without `$share/group/` and `$exclusive/` and without the mount point. */
-  canSubscribe(who: Identity, filter: TopicFilter, how: { readonly qos: QoS }): Permission
+  canSubscribe(identity: Identity, filter: TopicFilter, options: { readonly qos: QoS }): Permission
   /**
    * Checked at delivery, for whichever subscription matched; never queries a service. `topic` is without the mount point.
    */
-  canReceive(who: Identity, topic: Topic): boolean
+  canReceive(identity: Identity, topic: Topic): boolean
   /**
    * Returns whether a retained message of this publisher may still be delivered. The publisher is the name of its
    * session, with its user name if known. Not called for messages of superusers or of clients with grants of their own,
@@ -76,7 +76,7 @@ export interface Permissions {
    * Checked for each connected client at `permissions-changed`; the broker disconnects those for which it is false
    * (0x87).
    */
-  canStay(who: Identity): boolean
+  canStay(identity: Identity): boolean
 }
 
 /** Allows all actions. */

@@ -102,7 +102,7 @@ export class Message {
     return this.frameEnd - this.payloadStart
   }
 
-  payload(): Buffer {
+  readPayload(): Buffer {
     if (this.payloadStart === 0 && this.frameEnd === this.chunk.length) return this.chunk
     return this.chunk.subarray(this.payloadStart, this.frameEnd)
   }
@@ -246,7 +246,7 @@ export function copyAlone(message: Message, expiresAtMost: number): Message {
  */
 export function copyRetained(message: Message, expiresAtMost: number): Message {
   if (message.payloadBytes > maxSmallPayloadBytes) return copyAlone(message, expiresAtMost)
-  return copyWithPayload(message, expiresAtMost, Buffer.from(message.payload()))
+  return copyWithPayload(message, expiresAtMost, Buffer.from(message.readPayload()))
 }
 
 function copyWithPayload(message: Message, expiresAtMost: number, payload: Buffer): Message {
@@ -287,7 +287,7 @@ export function computeRemainingSeconds(message: Message, nowMs: number): number
 export function toStored(message: Message): StoredMessage {
   return {
     topic: message.topic.name,
-    payload: message.payload(),
+    payload: message.readPayload(),
     qos: message.qos,
     retain: message.retain,
     properties: message.properties,

@@ -32,15 +32,15 @@ export class AuthorizationCache {
   readonly #others = new Map<Topic, number>()
 
   /** Returns undefined if nothing is known, or if the entry is of an earlier epoch. */
-  get(topic: Topic, how: PublishOptions, epoch: number): Permission | undefined {
+  get(topic: Topic, options: PublishOptions, epoch: number): Permission | undefined {
     if (epoch !== this.#epoch) this.#forget(epoch)
     if (topic !== this.#lastTopic) this.#selectTopic(topic)
-    return authorizationCache[(this.#lastPermissions >> computeShift(how)) & 3]
+    return authorizationCache[(this.#lastPermissions >> computeShift(options)) & 3]
   }
 
   /** Sets the decision for the topic of the last `get`. */
-  set(how: PublishOptions, permission: Exclude<Permission, 'unknown'>): void {
-    this.#lastPermissions |= authorizationCache.indexOf(permission) << computeShift(how)
+  set(options: PublishOptions, permission: Exclude<Permission, 'unknown'>): void {
+    this.#lastPermissions |= authorizationCache.indexOf(permission) << computeShift(options)
   }
 
   /** Returns all entries. Entries of an earlier epoch are requested again when they are needed. */
@@ -74,6 +74,6 @@ function* walkPermissions({ name }: Topic, bits: number): IterableIterator<Cache
   }
 }
 
-function computeShift(how: PublishOptions): number {
-  return how.qos * 4 + (how.retain ? 2 : 0)
+function computeShift(options: PublishOptions): number {
+  return options.qos * 4 + (options.retain ? 2 : 0)
 }

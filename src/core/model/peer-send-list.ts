@@ -82,10 +82,10 @@ export class PeerSendList {
     } else this.#what.fill(undefined, 0, length)
   }
 
-  #add(to: PeerNumber, what: PeerMessage | Message, end: number): void {
+  #add(to: PeerNumber, item: PeerMessage | Message, end: number): void {
     const index = this.length++
     this.#to[index] = to
-    this.#what[index] = what
+    this.#what[index] = item
     this.#end[index] = end
   }
 }

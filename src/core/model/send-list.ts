@@ -109,13 +109,13 @@ export class SendList {
 
   #add(
     connection: Connection,
-    what: Message | ControlPacket | undefined,
+    item: Message | ControlPacket | undefined,
     head: number,
     extra: PublishExtra | undefined,
   ): void {
     const index = this.#length++
     this.to[index] = connection
-    this.what[index] = what
+    this.what[index] = item
     this.head[index] = head
     if (extra !== undefined) {
       this.#hasExtras = true

@@ -42,18 +42,18 @@ export interface Rewriting {
  * Returns the rewritten topic of a publication. If the result is not a valid topic name, the topic stays unchanged. Undefined if clients
  * must not publish to the result: see `isValidRewriteResult`.
  */
-export function rewriteTopic(rewriting: Rewriting, topic: TopicName, who: Who): TopicName | undefined {
-  const found = rewrite(rewriting, 'publish', topic, who)
+export function rewriteTopic(rewriting: Rewriting, topic: TopicName, client: Who): TopicName | undefined {
+  const found = rewrite(rewriting, 'publish', topic, client)
   const name = found === undefined ? undefined : parseTopicName(found.text)
   if (found === undefined || name === undefined) return topic
   return isValidRewriteResult(name, found.template) ? name : undefined
 }
 
 /** Does the same for a filter; the prefix of a shared filter stays. Exclusive filters are not rewritten. */
-export function rewriteFilter(rewriting: Rewriting, filter: TopicFilter, who: Who): TopicFilter | undefined {
+export function rewriteFilter(rewriting: Rewriting, filter: TopicFilter, client: Who): TopicFilter | undefined {
   if (filter.startsWith('$exclusive/')) return filter
   const bare = removeFilterPrefix(filter)
-  const found = rewrite(rewriting, 'subscribe', bare, who)
+  const found = rewrite(rewriting, 'subscribe', bare, client)
   if (found === undefined) return filter
   if (!isValidRewriteResult(found.text, found.template)) return undefined
   const prefix = filter.slice(0, filter.length - bare.length)
@@ -69,22 +69,22 @@ function rewrite(
   { rules, matchRegex }: Rewriting,
   action: 'publish' | 'subscribe',
   text: string,
-  who: Who,
+  client: Who,
 ): Rewritten | undefined {
   const rule = rules.find(
     (one) => (one.action === action || one.action === 'all') && matchesFilter(one.source_topic, text),
   )
   const groups = rule === undefined ? undefined : matchRegex(rule.re, text)
-  const filled = rule === undefined || groups === undefined ? undefined : fill(rule.dest_topic, groups, who)
+  const filled = rule === undefined || groups === undefined ? undefined : fill(rule.dest_topic, groups, client)
   return rule === undefined || filled === undefined ? undefined : { text: filled, template: rule.dest_topic }
 }
 
 /** Undefined if a group has no value, or if a name of the client must not be inserted. In one pass: inserted values are not searched again. */
-function fill(template: string, groups: readonly (string | undefined)[], who: Who): string | undefined {
+function fill(template: string, groups: readonly (string | undefined)[], client: Who): string | undefined {
   let isComplete = true
   const text = template.replaceAll(/\$(?:(\d)|\{(clientid|username)\})/g, (_, group?: string, name?: string) => {
     const value =
-      group === undefined ? toTopicPart(name === 'clientid' ? who.clientId : who.username) : groups[Number(group)]
+      group === undefined ? toTopicPart(name === 'clientid' ? client.clientId : client.username) : groups[Number(group)]
     if (value === undefined) isComplete = false
     return value ?? ''
   })

@@ -45,8 +45,8 @@ function isFinalAck(sends: SendList, index: number, connection: Connection): boo
   return isPuback || (isPubrec && !connection.canRefuseMessages)
 }
 
-function isPacketOfType(what: SendList['what'][number], type: string): boolean {
-  return what !== undefined && 'type' in what && what.type === type
+function isPacketOfType(item: SendList['what'][number], type: string): boolean {
+  return item !== undefined && 'type' in item && item.type === type
 }
 
 /** Counts one acknowledged PUBLISH. */

@@ -34,20 +34,20 @@ export function sendPublishWithExtra(
   state: Parts<'memory' | 'nowMs' | 'outputs' | 'settings' | 'topics'>,
   connection: Connection,
   message: Message,
-  how: { list: SendList; head: number; subscriptionIdentifiers: readonly number[] | undefined },
+  options: { list: SendList; head: number; subscriptionIdentifiers: readonly number[] | undefined },
 ): void {
   connection.unsentBytes += message.frameEnd - message.frameStart
   const sent = removeMessageMountpoint(state.topics, connection, message)
   // An alias is valid after the packet that introduces it. Other packets may overtake packets that wait for the disk, so
   // these have no alias.
-  const canHaveAlias = how.list === state.outputs.sends && fitsWithAlias(state.nowMs, connection, sent, how)
+  const canHaveAlias = options.list === state.outputs.sends && fitsWithAlias(state.nowMs, connection, sent, options)
   const alias = canHaveAlias ? findOrAssignAlias(state, connection, sent) : undefined
   const extra: PublishExtra = {
-    subscriptionIdentifiers: how.subscriptionIdentifiers,
+    subscriptionIdentifiers: options.subscriptionIdentifiers,
     topicAlias: alias === undefined ? 0 : alias.topicAlias,
     topicIsOmitted: alias !== undefined && alias.isKnown,
   }
-  how.list.publish(connection, sent, how.head, extra)
+  options.list.publish(connection, sent, options.head, extra)
 }
 
 /** Returns the message with the topic as this client knows it. The bytes are shared. */

@@ -171,11 +171,11 @@ function handlePubrel(
 }
 
 /** [MQTT5-4.3.3] PUBCOMP frees the packet identifier, so it waits until no shard needs it. */
-function acknowledgeAfter(state: AckParts, connection: Connection, what: Ack, barrier: CommitBarrier): void {
+function acknowledgeAfter(state: AckParts, connection: Connection, acknowledgement: Ack, barrier: CommitBarrier): void {
   const both = new CommitBarrier()
   both.expect()
   barrier.runWhenComplete(() => both.arrive())
-  deferAck(state, connection, { ack: what, barrier: both, waitsForBatch: what.waits })
+  deferAck(state, connection, { ack: acknowledgement, barrier: both, waitsForBatch: acknowledgement.waits })
   both.arrive()
 }
 

@@ -66,7 +66,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
     firstText ??= `${request.filter}: ${refused.text}`
     return toSubackCode(connection, request, reason)
   }
-  const outcomes = packet.subscriptions.map((request, place) => {
+  const outcomes = packet.subscriptions.map((request, index) => {
     const renamed = rewriteRequestedFilter(state, connection, session, request.filter)
     if (renamed === undefined) return refuse(request, reasonCodes.notAuthorized)
     const filter = exceedsFilterLimits(state.settings, request.filter)
@@ -77,7 +77,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
       return refuse(request, reasonCodes.quotaExceeded)
     const isHeld = held.size > 0 && held.has(removeFilterPrefix(filter)) && splitExclusiveFilter(filter) !== undefined
     const found = isHeld ? reasonCodes.quotaExceeded : checkSubscription(state, session, filter)
-    const refusal = denied.has(place) ? reasonCodes.notAuthorized : found
+    const refusal = denied.has(index) ? reasonCodes.notAuthorized : found
     if (refusal !== undefined) return refuse(request, refusal)
     const kept = findKeptSubscription(connection, packet, session, filter)
     if (kept !== undefined) return { filter, options: kept, isNew: true }
@@ -166,10 +166,10 @@ export function recordSubscription(
   state: Parts<'nowMs' | 'rules'>,
   kind: SubscriptionTrigger['kind'],
   { clientId, identity: { username }, connection }: Session,
-  what: Pick<SubscriptionTrigger, 'filter' | 'qos' | 'properties'>,
+  details: Pick<SubscriptionTrigger, 'filter' | 'qos' | 'properties'>,
 ): void {
   if (isInternalClient(clientId)) return
-  state.rules.triggers.add({ kind, clientId, username, connection, ...what, atMs: state.nowMs })
+  state.rules.triggers.add({ kind, clientId, username, connection, ...details, atMs: state.nowMs })
 }
 
 /** mqtt.max_topic_levels and mqtt.max_topic_length. `$share` and the group do not count as levels. */

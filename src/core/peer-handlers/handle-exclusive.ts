@@ -56,7 +56,7 @@ export function handleExclusiveResponse(state: BrokerState, { requestId, isGrant
  */
 export function announceHeldFilters(state: Parts<'outputs' | 'peers' | 'subscriptions'>, peer: Peer): void {
   const announce = (filter: TopicFilter, clientId: string): void => {
-    if (state.peers.ownerOf(filter) !== peer) return
+    if (state.peers.findOwner(filter) !== peer) return
     state.outputs.peerSends.push({
       to: peer.number,
       message: { kind: 'exclusive-request', requestId: announcement, filter, clientId },
@@ -73,11 +73,11 @@ export function dropExclusiveRequests(state: BrokerState, peer: Peer): void {
   state.peers.exclusive.deferred = state.peers.exclusive.deferred.filter((one) => one.peer !== peer.number)
   for (const [requestId, connection] of state.peers.exclusive.requests) {
     const filter = state.peers.exclusive.waits.get(connection)?.missing.get(requestId)
-    if (filter === undefined || state.peers.ownerOf(filter) !== peer) continue
+    if (filter === undefined || state.peers.findOwner(filter) !== peer) continue
     handleExclusiveResponse(state, { kind: 'exclusive-response', requestId, isGranted: false })
   }
   for (const [requestId, command] of state.peers.exclusive.commands) {
-    if (state.peers.ownerOf(command.exclusive) !== peer) continue
+    if (state.peers.findOwner(command.exclusive) !== peer) continue
     state.peers.exclusive.commands.delete(requestId)
     handleExclusiveOutcome(state, command, 'shard-behind')
   }

@@ -47,13 +47,13 @@ function choosePeer(
   const isSkipped = own === undefined || (which === 'with-space' && own.isFull)
   const ownWeight = isSkipped ? 0 : by === 'present' ? own.present : own.storedMembers
   let total = ownWeight
-  for (const { subscriber, options } of choice.onPeers.members())
+  for (const { subscriber, options } of choice.onPeers.iterateMembers())
     total += computeWeight(subscriber, options, { choice, by, which })
   if (total === 0) return undefined
   let index = choice.turn % total
   if (index < ownWeight) return 'here'
   index -= ownWeight
-  for (const { subscriber, options } of choice.onPeers.members()) {
+  for (const { subscriber, options } of choice.onPeers.iterateMembers()) {
     index -= computeWeight(subscriber, options, { choice, by, which })
     if (index < 0) return subscriber
   }

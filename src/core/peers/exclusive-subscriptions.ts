@@ -24,7 +24,7 @@ export function recordHeld(state: Parts<'peers' | 'subscriptions'>, session: Ses
   if (bare === undefined) return
   state.subscriptions.exclusiveHolders.set(bare, session)
   const { exclusive, shard } = state.peers
-  if (state.peers.ownerOf(bare) === undefined) exclusive.registry.acquire(bare, shard.own, session.clientId)
+  if (state.peers.findOwner(bare) === undefined) exclusive.registry.acquire(bare, shard.own, session.clientId)
 }
 
 export function releaseExclusive(
@@ -50,7 +50,7 @@ export function requestExclusive(
   filter: TopicFilter,
   clientId: string,
 ): 'given' | 'held' | 'unreachable' | number {
-  const owner = peers.ownerOf(filter)
+  const owner = peers.findOwner(filter)
   if (owner === undefined) return peers.exclusive.registry.acquire(filter, peers.shard.own, clientId) ? 'given' : 'held'
   if (owner.link === undefined) return 'unreachable'
   const requestId = ids.nextSerial()
@@ -64,7 +64,7 @@ export function releaseAtOwner(
   filter: TopicFilter,
   clientId: string,
 ): void {
-  const owner = peers.ownerOf(filter)
+  const owner = peers.findOwner(filter)
   if (owner === undefined) return peers.exclusive.registry.release(filter, peers.shard.own, clientId)
   if (owner.link === undefined) return
   const message = { kind: 'exclusive-released', requestId: announcement, filter, clientId } as const

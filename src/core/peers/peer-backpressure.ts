@@ -52,8 +52,10 @@ function isConcerned(
   const plan = router.resolvePlan(topic)
   return (
     plan.peerMatches.some((part) => part.peer === peer) ||
-    plan.crossShardGroups.some(({ onPeers }) => [...onPeers.members()].some(({ subscriber }) => subscriber === peer)) ||
-    (retain && peers.ownerOf(topic.name) === peer)
+    plan.crossShardGroups.some(({ onPeers }) =>
+      [...onPeers.iterateMembers()].some(({ subscriber }) => subscriber === peer),
+    ) ||
+    (retain && peers.findOwner(topic.name) === peer)
   )
 }
 

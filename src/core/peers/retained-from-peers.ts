@@ -50,7 +50,7 @@ export function createRetainedSources(
   })
   state.peers.awaitRetained(session)
   if (hasWildcard(bare)) return [here, ...state.peers.all.map(createPeerSource)]
-  const owner = state.peers.ownerOf(bare)
+  const owner = state.peers.findOwner(bare)
   return [owner === undefined ? here : createPeerSource(owner)]
 }
 

@@ -40,14 +40,14 @@ export function hasUnsentState(peers: PeerTable): boolean {
 function sendInterest(
   state: Parts<'outputs' | 'peers'>,
   peer: Peer,
-  what: { changes: readonly Interest[]; isFirst: boolean; isComplete: boolean },
+  interest: { changes: readonly Interest[]; isFirst: boolean; isComplete: boolean },
 ): void {
   const version = state.peers.interest.version
-  if (peer.link !== undefined && what.isComplete) {
+  if (peer.link !== undefined && interest.isComplete) {
     peer.link.completeVersion = version
     state.peers.updateReadiness()
   }
-  state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest', version, ...what } })
+  state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest', version, ...interest } })
 }
 
 /** Sends the next slice of all filters to a new peer. The first slice is the first message on its link. */

@@ -16,16 +16,16 @@ export function authorizePublish(
   connection: Connection,
   identity: Identity,
   topic: Topic,
-  how: PublishOptions,
+  options: PublishOptions,
 ): Permission {
   const { permissions } = access
   if (permissions.allowsEverything || identity.isSuperuser) return 'allow'
-  if (permissions.isUncacheable) return permissions.canPublish(identity, topic, how)
+  if (permissions.isUncacheable) return permissions.canPublish(identity, topic, options)
   connection.authorizationCache ??= new AuthorizationCache()
-  const known = connection.authorizationCache.get(topic, how, permissions.epoch)
+  const known = connection.authorizationCache.get(topic, options, permissions.epoch)
   if (known !== undefined) return known
-  const permission = permissions.canPublish(identity, topic, how)
-  if (permission !== 'unknown') connection.authorizationCache.set(how, permission)
+  const permission = permissions.canPublish(identity, topic, options)
+  if (permission !== 'unknown') connection.authorizationCache.set(options, permission)
   return permission
 }
 
@@ -34,9 +34,9 @@ export function recordAuthorization(
   state: Parts<'nowMs' | 'rules'>,
   connection: Connection,
   { clientId, identity }: Pick<Session, 'clientId' | 'identity'>,
-  what: Pick<AuthorizationTrigger, 'action' | 'topic' | 'isAllowed'>,
+  decision: Pick<AuthorizationTrigger, 'action' | 'topic' | 'isAllowed'>,
 ): void {
   if (connection.listener.isInternal === true) return
   const who = { connection, clientId, identity, username: identity.username }
-  state.rules.triggers.add({ kind: 'authorization', ...who, ...what, atMs: state.nowMs })
+  state.rules.triggers.add({ kind: 'authorization', ...who, ...decision, atMs: state.nowMs })
 }

@@ -29,13 +29,13 @@ export function routeMessage(
   publisher: Session | undefined,
   packetId: PacketId,
   onceKey?: ForwardOrigin['onceKey'],
-  kept?: KeptResult,
+  storedResult?: KeptResult,
 ): number {
   if (isSourceTopic(message.topic.name)) return runSourceRules(state, message, isStoredExchange(publisher, packetId))
   let matched = deliverLocally(state, message, publisher)
   if (state.peers.hasAny || message.retain)
-    matched += routeToPeers(state, message, publisher, packetId, { onceKey, kept })
-  if (kept !== undefined) storeResult(state, message, kept)
+    matched += routeToPeers(state, message, publisher, packetId, { onceKey, kept: storedResult })
+  if (storedResult !== undefined) storeResult(state, message, storedResult)
   if (state.rules.matched !== undefined)
     runMatchedRules(state, message, routeMessage, isStoredExchange(publisher, packetId))
   if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
@@ -139,19 +139,19 @@ export function routeToPeers(
   message: Message,
   publisher: Session | undefined,
   packetId: PacketId,
-  more: Pick<ForwardOrigin, 'awaitsRetained' | 'onceKey' | 'kept'> = {},
+  options: Pick<ForwardOrigin, 'awaitsRetained' | 'onceKey' | 'kept'> = {},
 ): number {
   let matched = 0
   const plan = state.router.resolvePlan(message.topic)
   if (message.retain || plan.hasPeers)
-    matched += forwardToPeers(state, { message, plan }, { publisher, packetId, isAgain: false, ...more })
+    matched += forwardToPeers(state, { message, plan }, { publisher, packetId, isAgain: false, ...options })
   if (message.retain && isOwnTopic(state.peers, message))
     retainForTopic(state, message, state.peers.retained.nextOrigin(state.shard.own))
   return matched
 }
 
 function isOwnTopic(peers: PeerTable, { topic }: Message): boolean {
-  return peers.ownerOf(topic.name) === undefined
+  return peers.findOwner(topic.name) === undefined
 }
 
 /** If a limit prevents the retained message, that is counted; nothing else depends on it. */

@@ -23,7 +23,7 @@ type Route = (
   publisher: undefined,
   packetId: 0,
   onceKey?: KeptResult['onceKey'],
-  kept?: KeptResult,
+  storedResult?: KeptResult,
 ) => number
 
 /** Runs the rules that `deliverLocally` found. `route` is `routeMessage`. `isStored`: it is a QoS 2 message of a persistent session. */

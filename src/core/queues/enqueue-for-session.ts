@@ -44,15 +44,15 @@ export function enqueueForSession(
   state: EnqueueParts,
   session: Session,
   message: Message,
-  how: {
+  options: {
     qos: QoS
     retain: boolean
     subscriptionIdentifiers: readonly number[] | undefined
     group: SharedGroup<Session> | undefined
   },
 ): void {
-  if (how.qos === 0) sendAtMostOnce(state, session, message, how)
-  else enqueue(state, session, new Delivery(message, how), message)
+  if (options.qos === 0) sendAtMostOnce(state, session, message, options)
+  else enqueue(state, session, new Delivery(message, options), message)
 }
 
 /** Returns the delivery of a message for a bridge whose QoS is raised. The subscription identifier tells the bridge the published QoS. */
@@ -68,34 +68,34 @@ function sendAtMostOnce(
   state: TransmitParts & Parts<'rules'>,
   session: Session,
   message: Message,
-  how: { retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
+  options: { retain: boolean; subscriptionIdentifiers: readonly number[] | undefined },
 ): void {
   const connection = session.connection
   const { wanted } = state.rules.triggers
   if (connection === undefined) {
-    if (wanted['delivery-dropped']) recordNotConnected(state, session, message, how.retain)
+    if (wanted['delivery-dropped']) recordNotConnected(state, session, message, options.retain)
     return
   }
   if (connection.unsentBytes > state.settings.maxUnsentBytes)
     return state.counts.countDrop(session, message, 'not-reading')
   if (!connection.isPlain && isDeferred(session)) return state.counts.countDrop(session, message, 'rate-limited')
-  if (!fitsAtMostOnce(state, connection, message, how.subscriptionIdentifiers))
+  if (!fitsAtMostOnce(state, connection, message, options.subscriptionIdentifiers))
     return state.counts.countDrop(session, message, 'too-large')
   state.counts.publishesSent++
   session.counts.sent++
   const list = selectSendList(state, connection)
-  const head = publishHead(0, { retain: how.retain, dup: false }, 0)
-  if (how.subscriptionIdentifiers === undefined && connection.isPlain) {
+  const head = publishHead(0, { retain: options.retain, dup: false }, 0)
+  if (options.subscriptionIdentifiers === undefined && connection.isPlain) {
     sendPublish(list, connection, message, head)
   } else {
     sendPublishWithExtra(state, connection, message, {
       list,
       head,
-      subscriptionIdentifiers: how.subscriptionIdentifiers,
+      subscriptionIdentifiers: options.subscriptionIdentifiers,
     })
     countDelivery(state, session, connection)
   }
-  if (wanted['message-delivered']) recordDelivered(state, session, message, { qos: 0, retain: how.retain })
+  if (wanted['message-delivered']) recordDelivered(state, session, message, { qos: 0, retain: options.retain })
 }
 
 /** Records the delivery for rules. */

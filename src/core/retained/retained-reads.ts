@@ -59,21 +59,21 @@ function requestPayload(state: Parts<'outputs' | 'requests'>, retained: StoredRe
 /** Handles the response to `load-message`; undefined if the record is damaged, which the store reported. */
 export function handleRetainedRead(
   retained: RetainedState,
-  of: StoredRetained,
+  retainedMessage: StoredRetained,
   stored: StoredMessage | undefined,
 ): void {
-  const isPresent = retained.tree.get(of.topicName) === of
+  const isPresent = retained.tree.get(retainedMessage.topicName) === retainedMessage
   // Memory is never behind the disk: what is read for the current message is this message.
-  if (isPresent && stored !== undefined && stored.payload.length !== of.payloadBytes)
-    throw failedAssertion(`the retained message of ${of.topicName} on disk is another one`)
-  const message = stored === undefined ? undefined : createMessageFromStored(stored, of.topic)
-  wake(retained, retained.payloads.recordRead(of, message))
+  if (isPresent && stored !== undefined && stored.payload.length !== retainedMessage.payloadBytes)
+    throw failedAssertion(`the retained message of ${retainedMessage.topicName} on disk is another one`)
+  const message = stored === undefined ? undefined : createMessageFromStored(stored, retainedMessage.topic)
+  wake(retained, retained.payloads.recordRead(retainedMessage, message))
   wakeNextReader(retained)
 }
 
 /** The message of the topic was replaced or deleted. */
-export function forgetPayload(retained: RetainedState, of: StoredRetained): void {
-  wake(retained, retained.payloads.forget(of))
+export function forgetPayload(retained: RetainedState, retainedMessage: StoredRetained): void {
+  wake(retained, retained.payloads.forget(retainedMessage))
   wakeNextReader(retained)
 }
 

@@ -43,15 +43,15 @@ export function startRetainedReplay(
   state: Parts<'batches' | 'outputs' | 'peers' | 'retained' | 'storage'>,
   session: Session,
   filter: TopicFilter,
-  how: { options: SubscriptionOptions; isNew: boolean },
+  subscription: { options: SubscriptionOptions; isNew: boolean },
 ): void {
-  const { retainHandling } = how.options
-  if (retainHandling === 2 || (retainHandling === 1 && !how.isNew)) return
+  const { retainHandling } = subscription.options
+  if (retainHandling === 2 || (retainHandling === 1 && !subscription.isNew)) return
   if (splitSharedFilter(filter) !== undefined) return
   if (!state.peers.hasAny && state.retained.tree.count === 0) return
   cancelReplays(state, session, filter)
   session.retainedReplays ??= new RetainedReplayQueue()
-  const { options } = how
+  const { options } = subscription
   for (const source of createRetainedSources(state, session, filter))
     session.retainedReplays.add({ filter, options, source, found: [], isAtEnd: false })
   state.retained.replaying.add(session)

@@ -187,7 +187,7 @@ function requestQueueLoad(
 function computeReadablePart(
   batches: Batches,
   stored: PersistentQueue,
-  wanted: number,
+  maxRecords: number,
 ): { upTo: number; afterBatch: number } {
   const { nextSequence, reads } = stored
   const { mark } = reads
@@ -197,7 +197,7 @@ function computeReadablePart(
     reads.mark = undefined
   }
   reads.mark ??= { sequence: nextSequence, batch: newest }
-  const isDurable = reads.writtenUpTo - stored.diskFrom >= wanted
+  const isDurable = reads.writtenUpTo - stored.diskFrom >= maxRecords
   return isDurable ? { upTo: reads.writtenUpTo, afterBatch: 0 } : { upTo: nextSequence, afterBatch: newest }
 }
 

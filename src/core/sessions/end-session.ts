@@ -25,13 +25,13 @@ import { recordGapsBelow } from '../queues/queue-gaps.ts'
 import { storePendingWill, recordDueTime } from '../publish/stored-wills.ts'
 
 /** The client of the session disconnected: the session ends at once, or when it expires. */
-export function detachSession(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
+export function detachSession(state: BrokerState, session: Session, options: { publishWill: boolean }): void {
   updatePresence(state.peers, session, -1)
   session.connection = undefined
   session.disconnectedAtMs = state.nowMs
   cancelReplays(state, session, undefined)
   state.sessions.connected--
-  publishOrDropWill(state, session, how.publishWill)
+  publishOrDropWill(state, session, options.publishWill)
   if (session.expirySeconds === 0) return endSession(state, session)
   // While the broker stops, all clients disconnect. A message that reassigned to another member would lose the information that it was sent
   // before.
@@ -197,7 +197,7 @@ function hasOpenMember(
   except: Session,
 ): boolean {
   if (message === undefined) return false
-  for (const { subscriber } of group?.members() ?? []) {
+  for (const { subscriber } of group?.iterateMembers() ?? []) {
     if (subscriber === except || subscriber.connection === undefined) continue
     if (canReceive(state, subscriber, message.topic)) return true
   }

@@ -143,7 +143,7 @@ function hasMemberWithLongQueue(
     connection !== undefined && stored === undefined && outgoing.pendingCount * 2 > state.settings.maxQueuedMessages
   for (const filter of filters) {
     const group = filter === undefined ? undefined : findSharedGroup(state.router, filter)
-    for (const { subscriber } of group?.members() ?? []) {
+    for (const { subscriber } of group?.iterateMembers() ?? []) {
       if (!hasLongQueue(subscriber)) continue
       queue.fullQueuesSinceMs ??= state.nowMs
       return state.nowMs - queue.fullQueuesSinceMs < maxFullQueueMs

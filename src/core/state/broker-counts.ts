@@ -6,7 +6,7 @@ import { refusalCauses, type RefusalCause, type Refused, type RefusedPacket } fr
 import type { Message } from '../messages/message.ts'
 import type { BrokerEvent } from '../model/outputs.ts'
 import type { RuleTriggers } from './rule-triggers.ts'
-import { newInternalSession, type Session } from './sessions/session.ts'
+import { createInternalSession, type Session } from './sessions/session.ts'
 
 /** Maximum number of drops per interval that become events. There may be millions of drops; counters include all. */
 const defaultDropEvents = 64
@@ -109,7 +109,7 @@ export class BrokerCounters implements BrokerCounts {
 function countSessionDrop(session: Session, reason: DropReason): void {
   session.counts.dropped++
   if (!isInternalClient(session.clientId)) return
-  session.internal ??= newInternalSession()
+  session.internal ??= createInternalSession()
   session.internal.drops ??= new Map()
   session.internal.drops.set(reason, (session.internal.drops.get(reason) ?? 0) + 1)
 }

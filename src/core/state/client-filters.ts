@@ -31,7 +31,7 @@ interface Subscriber {
 
 interface Subscribers {
   readonly places: number
-  at(place: number): Subscriber | undefined
+  at(index: number): Subscriber | undefined
 }
 
 export class ClientFilters {

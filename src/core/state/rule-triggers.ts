@@ -56,15 +56,15 @@ export class RuleTriggers {
   addDelivery(
     kind: DeliveryTrigger['kind'],
     session: Session,
-    of: Pick<DeliveryTrigger, 'message' | 'qos' | 'retain' | 'atMs'> &
+    details: Pick<DeliveryTrigger, 'message' | 'qos' | 'retain' | 'atMs'> &
       Partial<Pick<DeliveryTrigger, 'properties' | 'reason'>>,
   ): void {
     const { clientId, identity, connection } = session
-    if (kind === 'message-delivered') this.#countSent(of)
+    if (kind === 'message-delivered') this.#countSent(details)
     if (!this.#kinds.has(kind)) return
-    if (of.message.publisher === '' || isInternalClient(clientId)) return
-    const { properties, reason } = of
-    this.add({ kind, clientId, username: identity.username, connection, ...of, properties, reason })
+    if (details.message.publisher === '' || isInternalClient(clientId)) return
+    const { properties, reason } = details
+    this.add({ kind, clientId, username: identity.username, connection, ...details, properties, reason })
   }
 
   /** Not for messages that rules and the broker publish, for the same reason. */

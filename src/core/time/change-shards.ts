@@ -225,8 +225,8 @@ function isAssigned(forwarded: readonly ForwardedRecord[], filter: string, to: n
   return false
 }
 
-function includesAll(list: readonly FormerShard[], wanted: readonly FormerShard[]): boolean {
-  return wanted.every(({ shard, of }) => list.some((one) => one.shard === shard && one.of === of))
+function includesAll(list: readonly FormerShard[], items: readonly FormerShard[]): boolean {
+  return items.every(({ shard, of }) => list.some((one) => one.shard === shard && one.of === of))
 }
 
 function mergeShards(earlier: readonly FormerShard[] | undefined, added: readonly FormerShard[]): FormerShard[] {

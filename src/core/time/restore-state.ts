@@ -110,7 +110,7 @@ function restoreForwarded(
 }
 
 function isOwnRecord(ids: UniqueIds, peers: PeerTable, record: StoredRecord): boolean {
-  if (record.kind === 'retained') return peers.ownerOf(record.message.topic) === undefined
+  if (record.kind === 'retained') return peers.findOwner(record.message.topic) === undefined
   return !('clientId' in record) || ids.isOwn(record.clientId)
 }
 

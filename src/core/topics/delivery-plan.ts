@@ -180,7 +180,7 @@ export function makePlan<S extends object, P extends object>(
       localMatches.push(added)
       known?.set(subscriber, added)
     })
-    filterSubscribers.forEachGroup((group) => groups.push(group))
+    filterSubscribers.walkGroups((group) => groups.push(group))
   }
   if (peerSubscribers.length === 0)
     return new DeliveryPlan<S, P>(copyTrimmed(localMatches), copyTrimmed(groups), noPeerMatches, rules)

@@ -37,7 +37,7 @@ export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
   get first(): { readonly subscriber: S; readonly group: string | undefined } | undefined {
     for (const [subscriber] of this.entries()) return { subscriber, group: undefined }
     for (const group of this.#groups?.values() ?? []) {
-      for (const { subscriber } of group.members()) return { subscriber, group: group.name }
+      for (const { subscriber } of group.iterateMembers()) return { subscriber, group: group.name }
     }
     return undefined
   }
@@ -48,7 +48,7 @@ export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
   }
 
   /** Visits each shared subscription on this filter. */
-  forEachGroup(visit: (group: SharedGroup<S, O>) => void): void {
+  walkGroups(visit: (group: SharedGroup<S, O>) => void): void {
     if (this.#groups !== undefined) for (const group of this.#groups.values()) visit(group)
   }
 

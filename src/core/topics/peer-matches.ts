@@ -62,7 +62,7 @@ export function listCrossShardGroups<S extends object, P extends object>(
 ): CrossShardGroup<S, P>[] {
   const groups: CrossShardGroup<S, P>[] = []
   for (const filterSubscribers of subscriberLists) {
-    filterSubscribers.forEachGroup((onPeers) => {
+    filterSubscribers.walkGroups((onPeers) => {
       groups.push({
         filter: `$share/${onPeers.name}/${onPeers.filter}` as TopicFilter,
         local: own.find(({ name, filter }) => name === onPeers.name && filter === onPeers.filter),

@@ -211,24 +211,24 @@ class TreeCursor<M extends Retainable> implements RetainedCursor<M> {
     return { messages, isEnd: this.#places.length === 0 }
   }
 
-  #visitPlace(place: Place<M>, messages: M[]): void {
-    const wanted = this.#levels[place.depth]
+  #visitPlace(position: Place<M>, messages: M[]): void {
+    const wanted = this.#levels[position.depth]
     if (wanted !== '+' && wanted !== '#') {
       this.#places.pop()
-      const child = place.node.children.get(wanted)
-      if (child !== undefined) this.#visitChild(child, place.depth, messages)
+      const child = position.node.children.get(wanted)
+      if (child !== undefined) this.#visitChild(child, position.depth, messages)
       return
     }
-    place.walk ??= place.node.children.walk()
-    const entry = place.walk.next()
+    position.walk ??= position.node.children.walk()
+    const entry = position.walk.next()
     if (entry === undefined) {
       this.#places.pop()
       return
     }
     const [level, child] = entry
     // [MQTT-4.7.2-1] A filter that begins with a wildcard does not match a topic that begins with $.
-    if (this.#places.length === 1 && place.depth === 0 && level.startsWith('$')) return
-    this.#visitChild(child, place.depth, messages)
+    if (this.#places.length === 1 && position.depth === 0 && level.startsWith('$')) return
+    this.#visitChild(child, position.depth, messages)
   }
 
   /** Visits a child whose level matches the filter's level at `depth`. */

@@ -60,7 +60,7 @@ export class SharedGroup<S extends object, O = SubscriptionOptions> {
   }
 
   /** The members in the order of their arrival. */
-  members(): Iterable<SharedMember<S, O>> {
+  iterateMembers(): Iterable<SharedMember<S, O>> {
     return this.#members.values()
   }
 

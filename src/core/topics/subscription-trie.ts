@@ -118,8 +118,8 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     if (filterSubscribers === undefined) return false
     for (const [subscriber] of filterSubscribers.entries()) if (isMeant(subscriber)) return true
     let isHeld = false
-    filterSubscribers.forEachGroup((group) => {
-      for (const { subscriber } of group.members()) isHeld ||= isMeant(subscriber)
+    filterSubscribers.walkGroups((group) => {
+      for (const { subscriber } of group.iterateMembers()) isHeld ||= isMeant(subscriber)
     })
     return isHeld
   }

@@ -28,7 +28,7 @@ import type { FilterSubscribers } from './filter-subscribers.ts'
 import { SubscriptionTrie } from './subscription-trie.ts'
 
 const noPeers: readonly never[] = []
-const anySubscriber = (): boolean => true
+const acceptsAnySubscriber = (): boolean => true
 
 /** A subclass of the watch, and not an object that refers to it, so that the message path reads one object less. */
 class CachedRoute<S extends object, P extends object> extends PlanWatch implements TopicRoute {
@@ -137,7 +137,7 @@ export class TopicRouter<S extends object, P extends object = object> {
   setInterest(peer: P, filter: TopicFilter, interest: Interest | undefined): void {
     const shared = splitSharedFilter(filter)
     const bare = shared?.filter ?? filter
-    const isHeldHere = this.#countsBefore(peer) && this.#trie.hasSubscriber(bare, anySubscriber)
+    const isHeldHere = this.#countsBefore(peer) && this.#trie.hasSubscriber(bare, acceptsAnySubscriber)
     if (isHeldHere && this.isCountedOnPeers(bare)) this.#countedOnPeers--
     const isNew =
       interest === undefined ? this.#onPeers.remove(filter, peer) : this.#onPeers.add(filter, peer, interest)

@@ -9,7 +9,7 @@ import { hasReadyRequest } from '../peer-handlers/handle-retained.ts'
 import { hasUnsentState } from '../peers/sync-peers.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { RetainedMessage } from '../messages/retained-message.ts'
-import { internalSessionOf, type InternalSessionView } from './internal-session.ts'
+import { toInternalSessionView, type InternalSessionView } from './internal-session.ts'
 import type { CachedAuthorization } from '../model/authorization-cache.ts'
 import {
   findMatching,
@@ -202,8 +202,8 @@ export class BrokerView {
   }
 
   /** Returns the state of the session of an internal client; undefined if there is none. */
-  internalSession(clientId: string): InternalSessionView | undefined {
-    return internalSessionOf(this.#state.sessions, clientId)
+  findInternalSession(clientId: string): InternalSessionView | undefined {
+    return toInternalSessionView(this.#state.sessions, clientId)
   }
 
   /**

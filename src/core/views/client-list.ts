@@ -43,17 +43,17 @@ export interface Bounds {
 export function listClients(
   state: Parts<'sessions' | 'settings'>,
   filter: ClientFilter,
-  wanted: SliceWanted,
+  expected: SliceWanted,
 ): Slice<ClientView> {
   const { sessions, settings } = state
-  const builder = new SliceBuilder<ClientView>(wanted)
+  const builder = new SliceBuilder<ClientView>(expected)
   if (filter.clientId !== undefined) {
     const session = sessions.get(filter.clientId)
     if (session !== undefined && matchesClientFilter(session, filter))
       builder.addRow(() => toClientView(session, settings))
     return { rows: builder.rows, passed: builder.passed, next: undefined }
   }
-  const next = walkSessions(sessions, wanted, (session) => {
+  const next = walkSessions(sessions, expected, (session) => {
     if (!matchesClientFilter(session, filter)) return undefined
     if (builder.isFull) return 0
     builder.addRow(() => toClientView(session, settings))
@@ -86,8 +86,8 @@ function matchesClientFilter(session: Session, filter: ClientFilter): boolean {
   )
 }
 
-function matchesValue<Value>(value: Value, wanted: Value | undefined): boolean {
-  return wanted === undefined || value === wanted
+function matchesValue<Value>(value: Value, expected: Value | undefined): boolean {
+  return expected === undefined || value === expected
 }
 
 function hasPart(text: string, part: string | undefined): boolean {

@@ -36,7 +36,7 @@ export function findDelayed({ delayedMessages }: WillState, id: string): Delayed
 
 function toDelayedView(id: string, message: DelayedMessage, hasPayload: boolean): DelayedView {
   const { will, dueAtMs, topic, qos, publisher, publisherUsername, publishedAtMs, payloadBytes } = message
-  const payload = hasPayload && will.message !== undefined ? new Uint8Array(will.message.payload()) : undefined
+  const payload = hasPayload && will.message !== undefined ? new Uint8Array(will.message.readPayload()) : undefined
   const fields = { topic, qos, publisher, publisherUsername, publishedAtMs, payloadBytes, payload }
   return { id, record: will.name, dueAtMs, ...fields }
 }

@@ -146,10 +146,13 @@ function* walk(
     for (const [session, options] of filterSubscribers.entries())
       if (!isHiddenBelowMountpoint(session, { name: topic }, filterSubscribers.wildcardStart))
         yield [session, filter, options]
-    const groups: { name: string; members(): Iterable<{ subscriber: Session; options: SubscriptionOptions }> }[] = []
-    filterSubscribers.forEachGroup((group) => groups.push(group))
+    const groups: {
+      name: string
+      iterateMembers(): Iterable<{ subscriber: Session; options: SubscriptionOptions }>
+    }[] = []
+    filterSubscribers.walkGroups((group) => groups.push(group))
     for (const group of groups)
-      for (const { subscriber, options } of group.members())
+      for (const { subscriber, options } of group.iterateMembers())
         yield [subscriber, `$share/${group.name}/${filter}`, options]
   }
 }
@@ -157,7 +160,7 @@ function* walk(
 function explainOutcome(
   state: Parts<'access' | 'memory' | 'settings' | 'topics'>,
   session: Session,
-  of: {
+  match: {
     readonly filter: string
     readonly options: SubscriptionOptions
     readonly name: TopicName
@@ -165,10 +168,10 @@ function explainOutcome(
     readonly publisher: string
   },
 ): MatchingSubscription['outcome'] {
-  if (!canReceive(state, session, state.topics.internName(of.name))) return 'denied'
-  if (of.options.noLocal && session.clientId === of.publisher) return 'own'
-  if (splitSharedFilter(of.filter as TopicFilter) !== undefined) return 'group'
-  return estimateOutcome(state, session, of.deliveredQoS)
+  if (!canReceive(state, session, state.topics.internName(match.name))) return 'denied'
+  if (match.options.noLocal && session.clientId === match.publisher) return 'own'
+  if (splitSharedFilter(match.filter as TopicFilter) !== undefined) return 'group'
+  return estimateOutcome(state, session, match.deliveredQoS)
 }
 
 /** Returns an obstacle to a publication other than permissions, as text; undefined: none. */

@@ -24,7 +24,7 @@ export interface InternalSessionView {
 const nothing: ReadonlyMap<TopicFilter, SubscriptionOptions> = new Map()
 const none: ReadonlyMap<string, number> = new Map()
 
-export function internalSessionOf(sessions: SessionTable, clientId: string): InternalSessionView | undefined {
+export function toInternalSessionView(sessions: SessionTable, clientId: string): InternalSessionView | undefined {
   const session = sessions.get(clientId)
   if (session === undefined) return undefined
   return {

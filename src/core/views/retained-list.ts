@@ -40,7 +40,7 @@ export function walkRetained({ tree }: RetainedState, filter: TopicFilter): Reta
 export function findRetainedView({ tree }: RetainedState, topic: TopicName): RetainedMessageView | undefined {
   const message = tree.get(topic)
   if (message === undefined) return undefined
-  const payload = message instanceof StoredRetained ? undefined : new Uint8Array(toMessage(message).payload())
+  const payload = message instanceof StoredRetained ? undefined : new Uint8Array(toMessage(message).readPayload())
   return { ...toRetainedView(message), payload }
 }
 

@@ -79,12 +79,12 @@ function listHolders(router: BrokerRouter, { filter, bareFilter: bare }: Subscri
   const filterSubscribers = router.findFilterSubscribers(topic as TopicFilter)
   if (filterSubscribers === undefined) return []
   let subscribers = filterSubscribers.size
-  filterSubscribers.forEachGroup((group) => void (subscribers += group.size))
+  filterSubscribers.walkGroups((group) => void (subscribers += group.size))
   if (subscribers > maxOrdered) return undefined
   const holders = new Set<Session>()
   filterSubscribers.forEach((session) => void holders.add(session))
-  filterSubscribers.forEachGroup((group) => {
-    for (const { subscriber } of group.members()) holders.add(subscriber)
+  filterSubscribers.walkGroups((group) => {
+    for (const { subscriber } of group.iterateMembers()) holders.add(subscriber)
   })
   return [...holders].toSorted((one, other) => one.place - other.place)
 }

@@ -179,7 +179,7 @@ export class DeviceCommands {
     if (result.outcome === 'response') {
       device.recordReceived(device.peer)
       const { settings, dependencies } = this.#services
-      this.#observations.noteResponse(command, result.response, { known: observed, nowMs: dependencies.nowMs() })
+      this.#observations.handleResponse(command, result.response, { known: observed, nowMs: dependencies.nowMs() })
       if (command.observes !== undefined || !device.isStoredProven) device.store()
       const document = toResponseDocument(command, result, settings.objects)
       this.#rememberResponse(command, document['data'] as Fields)

@@ -71,21 +71,21 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   constructor(
     gateway: DeviceDependencies,
     registration: Registration,
-    place: { readonly peer: PeerAddress; readonly location: string; readonly restored?: StoredDevice | undefined },
+    origin: { readonly peer: PeerAddress; readonly location: string; readonly restored?: StoredDevice | undefined },
     connected: (reasonCode: number) => void,
   ) {
     this.#gateway = gateway
     this.#registration = registration
-    this.peer = place.peer
-    this.firstAddress = place.peer.address
-    this.firstPeer = place.peer
-    this.location = place.location
+    this.peer = origin.peer
+    this.firstAddress = origin.peer.address
+    this.firstPeer = origin.peer
+    this.location = origin.location
     this.#whenConnected = connected
-    this.#isRestored = place.restored !== undefined
-    this.#observations = new Lwm2mObservations(place.restored?.observations ?? [], gateway.dependencies.place)
-    this.commands = new DeviceCommands(this, this.#observations, gateway, place.restored?.commands ?? [])
+    this.#isRestored = origin.restored !== undefined
+    this.#observations = new Lwm2mObservations(origin.restored?.observations ?? [], gateway.dependencies.place)
+    this.commands = new DeviceCommands(this, this.#observations, gateway, origin.restored?.commands ?? [])
     this.#receivedAtMs = gateway.dependencies.nowMs()
-    this.#lostAtMs = place.restored?.lostAtMs ?? this.#receivedAtMs + registration.lifetimeSeconds * msPerSecond
+    this.#lostAtMs = origin.restored?.lostAtMs ?? this.#receivedAtMs + registration.lifetimeSeconds * msPerSecond
     this.#pingIntervalMs = toPingIntervalMs(this.#keepAliveSeconds)
     this.#nextPingMs = this.#receivedAtMs + this.#pingIntervalMs
     // The device has not sent a packet since the broker started, so it may sleep.

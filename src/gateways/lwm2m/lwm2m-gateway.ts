@@ -144,10 +144,10 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies, CoapEn
   /** A separate response, or a notification [RFC 7252 5.2.2, RFC 7641]. */
   handleResponse(message: CoapMessage, peer: PeerAddress): void {
     const isResponse = this.requests.handleResponse(message, peer)
-    const device = this.devices.atPeer(peer) ?? this.devices.observing(message.token, peer)
+    const device = this.devices.findByPeer(peer) ?? this.devices.findObserving(message.token, peer)
     const isExpected = isResponse || device?.handleNotification(message) === true
     if (!isExpected) return this.endpoint.reset(message.messageId, peer)
-    if (device !== undefined) this.devices.noteReceived(device, peer)
+    if (device !== undefined) this.devices.handleReceived(device, peer)
     if (message.type === coapTypes.con) this.endpoint.exchanges.acknowledge(message.messageId, peer)
     // A device in queue mode that sends a notification is awake.
     device?.sendWaiting()

@@ -100,7 +100,7 @@ export class Lwm2mObservations {
   }
 
   /** The device has responded to a command; `known` is the result of `findToken`. */
-  noteResponse(
+  handleResponse(
     command: Command,
     response: CoapMessage,
     { known, nowMs }: { readonly known: Buffer | undefined; readonly nowMs: number },

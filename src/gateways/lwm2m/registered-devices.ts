@@ -23,7 +23,7 @@ export class RegisteredDevices {
     return this.#all
   }
 
-  atLocation(location: string): Device | undefined {
+  findByLocation(location: string): Device | undefined {
     return this.#byLocation.get(location)
   }
 
@@ -31,7 +31,7 @@ export class RegisteredDevices {
     return this.#byEndpointName.get(endpointName)
   }
 
-  atPeer(peer: PeerAddress): Device | undefined {
+  findByPeer(peer: PeerAddress): Device | undefined {
     return this.#byPeer.get(toAssociationKey(peer))
   }
 
@@ -40,7 +40,7 @@ export class RegisteredDevices {
   }
 
   /** Returns the device that sends a notification over a new association: its identity is the same, and its observation has the token. */
-  observing(token: Buffer, { secure }: PeerAddress): Device | undefined {
+  findObserving(token: Buffer, { secure }: PeerAddress): Device | undefined {
     const identity = secure?.identity
     for (const device of (identity === undefined ? undefined : this.#byIdentity.get(identity)) ?? [])
       if (device.observes(token)) return device
@@ -60,7 +60,7 @@ export class RegisteredDevices {
   }
 
   /** The device has sent something from this address. */
-  noteReceived(device: Device, peer: PeerAddress): void {
+  handleReceived(device: Device, peer: PeerAddress): void {
     this.removeAddress(device)
     device.recordReceived(peer)
     this.addAddress(device)

@@ -24,7 +24,7 @@ const defaultVersion = '1.0'
 /** Links of `/.well-known/core`. */
 const coreLinks = '</rd>;rt="core.rd"'
 /** A device sends one list of objects at a time, so its blocks need no other name. */
-const objectsTarget = (): string => 'rd'
+const toObjectsTarget = (): string => 'rd'
 
 /** The parts of the gateway that requests need. */
 interface RegistrationDependencies extends DeviceDependencies {
@@ -53,7 +53,7 @@ export class RegistrationRequests {
       if (request.code !== methods.post) return this.refuse(exchange, code(4, 5))
       return this.#register(exchange, query)
     }
-    const device = devices.atLocation(location)
+    const device = devices.findByLocation(location)
     // Over DTLS, the identity must be the identity of the device.
     if (device === undefined || !hasSameIdentity(device.peer, peer)) return this.refuse(exchange, code(4, 4))
     // The location was sent to this address. At another one it shows which device this is, and not that it receives there.
@@ -148,14 +148,14 @@ export class RegistrationRequests {
 
   /** Returns the objects in a request; undefined: invalid. */
   #receiveObjects(exchange: Exchange): ObjectList | 'responded' | undefined {
-    const body = this.#gateway.endpoint.receiveBody(exchange, objectsTarget)
+    const body = this.#gateway.endpoint.receiveBody(exchange, toObjectsTarget)
     return body === undefined ? 'responded' : parseObjectList(body.payload.toString('utf8'))
   }
 
   /** Refuses a request. The number of responses to an address without a device is limited. */
   refuse(exchange: Exchange, responseCode: number): void {
     const { devices, endpoint } = this.#gateway
-    if (devices.atPeer(exchange.peer) !== undefined || endpoint.canRespondToUnauthenticated(exchange.peer))
+    if (devices.findByPeer(exchange.peer) !== undefined || endpoint.canRespondToUnauthenticated(exchange.peer))
       endpoint.respond(exchange, { code: responseCode })
   }
 }

@@ -64,7 +64,7 @@ export class ConnectedClient implements SnClientDependencies, GatewayClient {
   moveTo(peer: Peer): void {
     const { peer: before } = this
     if (before.address === peer.address && before.port === peer.port && before.key === peer.key) return
-    this.client.messages.noteMoved()
+    this.client.messages.handleMove()
     this.peer = peer
     const { mqtt, state } = this.client
     mqtt?.reportClientChange()

@@ -125,20 +125,20 @@ class JqParser {
     return next?.kind === 'text' || next?.text === '['
   }
 
-  #parseBrackets(of: JqNode): JqNode {
+  #parseBrackets(target: JqNode): JqNode {
     this.#reader.expect('[')
-    if (this.#reader.take(']')) return { kind: 'iterate', of }
+    if (this.#reader.take(']')) return { kind: 'iterate', of: target }
     if (this.#reader.take(':')) {
       const to = this.#parsePipe()
       this.#reader.expect(']')
-      return { kind: 'slice', of, from: undefined, to }
+      return { kind: 'slice', of: target, from: undefined, to }
     }
     const key = this.#parsePipe()
-    if (this.#reader.take(']')) return { kind: 'index', of, key }
+    if (this.#reader.take(']')) return { kind: 'index', of: target, key }
     this.#reader.expect(':')
     const to = this.#reader.is(']') ? undefined : this.#parsePipe()
     this.#reader.expect(']')
-    return { kind: 'slice', of, from: key, to }
+    return { kind: 'slice', of: target, from: key, to }
   }
 
   #parseText(format: string): JqNode {

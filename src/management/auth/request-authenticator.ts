@@ -76,7 +76,7 @@ export interface Authenticator {
   /** Checks the Authorization header of a request from `address`. Resolves with a refusal after its delay. */
   authenticate(authorization: string | undefined, address: string, request?: RequestFacts): Promise<Caller | ApiError>
   /** Does the same for a name and a password from elsewhere, and a one-time code where there is one. */
-  logIn(name: string, password: string, address: string, shown?: ShownBeside): Promise<Caller | ApiError>
+  logIn(name: string, password: string, address: string, extra?: ShownBeside): Promise<Caller | ApiError>
   /** An authenticated caller has sent a wrong password of `name`. Resolves when the response may be sent. */
   recordFailure(name: string, address: string): Promise<void>
   readonly logins: Logins
@@ -113,10 +113,10 @@ export class AuthQueue {
   }
 
   /** Resolves when the response may be sent. `shown`: the name, or the token. */
-  async recordFailure(address: string, shown: ShownCredential, gone?: AbortSignal): Promise<void> {
-    const isToken = 'token' in shown
-    this.#failures.record(isToken ? { address, reason: shown.reason } : { name: shown.name, address })
-    const waitMs = this.#backoff.recordFailure(address, isToken ? shown.token : shown.name)
+  async recordFailure(address: string, credential: ShownCredential, gone?: AbortSignal): Promise<void> {
+    const isToken = 'token' in credential
+    this.#failures.record(isToken ? { address, reason: credential.reason } : { name: credential.name, address })
+    const waitMs = this.#backoff.recordFailure(address, isToken ? credential.token : credential.name)
     const closing = this.#closing.signal
     const signal = gone === undefined ? closing : AbortSignal.any([closing, gone])
     if (waitMs > 0) await setTimeout(waitMs, undefined, { signal }).catch(() => {})
@@ -149,11 +149,11 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
   /** Responses to failed logins are delayed. */
   const delayRefusal = async (
     refusal: ApiError,
-    shown: ShownCredential,
+    credential: ShownCredential,
     address: string,
     gone?: AbortSignal,
   ): Promise<ApiError> => {
-    await authQueue.recordFailure(address, shown, gone)
+    await authQueue.recordFailure(address, credential, gone)
     return refusal
   }
   const logIn: Authenticator['logIn'] = async (name, password, address, { gone, code } = {}) => {

@@ -11,7 +11,7 @@ const rowsBeforeHead = 10_000
 const allRows = Number.MAX_SAFE_INTEGER
 
 export interface ListSource<Row> {
-  readSlice(wanted: RowsWanted): Promise<ListSlice<Row> | ShardUnavailable>
+  readSlice(range: RowsWanted): Promise<ListSlice<Row> | ShardUnavailable>
   /** Number of all rows, if it is known without visiting them. */
   count?(): Promise<number | ShardUnavailable>
   /** Converts a row for the response. */

@@ -10,9 +10,11 @@ const keyOfKeyFile = 'http_server.jwt.public.keyfile'
 /** undefined: no key is configured. A problem is a sentence with file, line and key. */
 export function createApiTokens({ http, places }: GodwitConfig): { tokens: Tokens | undefined } | { problem: string } {
   const { keyText, issuer, leewayMs } = http.jwt
-  const createProblem = (words: string, hint?: string): { problem: string } => {
+  const createProblem = (message: string, hint?: string): { problem: string } => {
     const nowhere = { file: 'configuration', line: 0, column: 0 }
-    return { problem: formatConfigError(configErrorAt(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, words, hint)) }
+    return {
+      problem: formatConfigError(configErrorAt(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, message, hint)),
+    }
   }
   if (keyText === undefined) {
     if (http.authType !== 'jwt') return { tokens: undefined }

@@ -127,8 +127,8 @@ export class PasswordHasher {
   }
 
   /** Runs `work` when it is its turn. If `gone` is aborted before, the promise never resolves and the place in the queue is free at once. */
-  async #queue<Result>(place: Place, work: () => Promise<Result>): Promise<Result> {
-    if (this.#isBusy) await this.#wait(place)
+  async #queue<Result>(entry: Place, work: () => Promise<Result>): Promise<Result> {
+    if (this.#isBusy) await this.#wait(entry)
     this.#isBusy = true
     try {
       return await work()

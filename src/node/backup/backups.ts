@@ -128,7 +128,7 @@ export class Backups {
   }
 
   /** undefined: none is running. */
-  progress(): BackupProgress | undefined {
+  readProgress(): BackupProgress | undefined {
     return this.#progress
   }
 
@@ -143,7 +143,7 @@ export class Backups {
     const opened = await this.#folder.open(scope, filename)
     if ('symbol' in opened) return opened
     const { handle, file } = opened
-    const refused = scope.mayManageAccounts ? undefined : await this.#refusalToRead(handle, filename)
+    const refused = scope.mayManageAccounts ? undefined : await this.#checkReadable(handle, filename)
     if (refused !== undefined) {
       await handle.close()
       return refused
@@ -152,7 +152,7 @@ export class Backups {
   }
 
   /** A caller who could not export it must not download it either. */
-  async #refusalToRead(handle: FileHandle, filename: string): Promise<BackupRefusal | undefined> {
+  async #checkReadable(handle: FileHandle, filename: string): Promise<BackupRefusal | undefined> {
     const checked = await checkFile({ handle, filename }, readLimits(this.#dependencies))
     // An unreadable archive may contain anything.
     if ('symbol' in checked) return createRefusal('FORBIDDEN', checked.message)
@@ -161,7 +161,7 @@ export class Backups {
   }
 
   remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined> {
-    this.#dependencies.log.warn('backup deleted', { filename: quoteName(filename), ...authorOf(scope) })
+    this.#dependencies.log.warn('backup deleted', { filename: quoteName(filename), ...toAuthor(scope) })
     return this.#folder.remove(scope, filename)
   }
 
@@ -208,7 +208,7 @@ export class Backups {
     return this.#runExclusively('export', async () => {
       const file = await exportArchive(this.#exportGround(), plan)
       if ('symbol' in file) return file
-      this.#dependencies.log.info('backup created', { ...file, ...authorOf(scope) })
+      this.#dependencies.log.info('backup created', { ...file, ...toAuthor(scope) })
       return { ...file, tables: plan.tables }
     })
   }
@@ -239,7 +239,7 @@ export class Backups {
       rootKeys: rootKeys ?? (sets === undefined ? undefined : []),
       hasAccounts: mayManageAccounts,
       prefix,
-      onProgress: (part: string, done: number, total?: number) => this.#note('export', { part, done, total }),
+      onProgress: (part: string, done: number, total?: number) => this.#recordProgress('export', { part, done, total }),
     } satisfies ExportPlan
   }
 
@@ -260,7 +260,7 @@ export class Backups {
   import(scope: BackupScope, request: ImportRequest): Promise<ImportOutcome | BackupRefusal> {
     return this.#withFile(scope, request.filename, 'import', async (opened) => {
       const onProgress = (part: string, done: number, total?: number): void =>
-        this.#note('import', { part, done, total })
+        this.#recordProgress('import', { part, done, total })
       const outcome = await importArchive(this.#dependencies, opened, { scope, request, onProgress })
       if (!request.isDryRun) this.#logOutcome(scope, request, outcome)
       return outcome
@@ -269,7 +269,7 @@ export class Backups {
 
   #logOutcome(scope: BackupScope, { filename }: ImportRequest, outcome: ImportOutcome | BackupRefusal): void {
     const { log } = this.#dependencies
-    const about = { filename: quoteName(filename), ...authorOf(scope) }
+    const about = { filename: quoteName(filename), ...toAuthor(scope) }
     if ('symbol' in outcome) log.warn('backup not restored completely', { ...about, why: outcome.message })
     else log.warn('backup restored', about)
   }
@@ -277,7 +277,7 @@ export class Backups {
   verify(scope: BackupScope, filename: string): Promise<ArchiveDescription | BackupRefusal> {
     return this.#withFile(scope, filename, 'verify', async (opened) => {
       const onProgress = (part: string, done: number, total?: number): void =>
-        this.#note('verify', { part, done, total })
+        this.#recordProgress('verify', { part, done, total })
       const checked = await checkFile(opened, { ...readLimits(this.#dependencies), onProgress })
       if ('symbol' in checked) return checked
       const { meta, counts, members } = checked
@@ -304,12 +304,12 @@ export class Backups {
       onRecord: (table: TableName, record: TableRecord) => {
         if (scope.mayManageAccounts || !accountTables.includes(table)) comparison[onRecord](table, record)
       },
-      onProgress: (part: string, done: number, total?: number) => this.#note('diff', { part, done, total }),
+      onProgress: (part: string, done: number, total?: number) => this.#recordProgress('diff', { part, done, total }),
     })
     return this.#withFile(scope, first, 'diff', async (one) => {
       const ofFirst = await checkFile(one, pass('addFirst'))
       if ('symbol' in ofFirst) return ofFirst
-      const ofSecond = await this.#second(scope, second, pass('addSecond'))
+      const ofSecond = await this.#readSecond(scope, second, pass('addSecond'))
       if ('symbol' in ofSecond) return ofSecond
       if (comparison.needsThirdPass) await checkFile(one, pass('addFirstAgain'))
       const { settingTexts } = this.#dependencies.configuration.config
@@ -322,7 +322,7 @@ export class Backups {
   }
 
   /** Another archive, or the running broker. */
-  async #second(
+  async #readSecond(
     scope: BackupScope,
     filename: string | undefined,
     plan: CheckPlan,
@@ -385,7 +385,7 @@ export class Backups {
     if (this.#progress !== undefined) {
       return createRefusal('CONFLICT', `another ${this.#progress.job} is going on: wait until it is done`)
     }
-    this.#note(job, { part: '', done: 0, total: undefined })
+    this.#recordProgress(job, { part: '', done: 0, total: undefined })
     try {
       return await work()
     } catch (error) {
@@ -397,7 +397,7 @@ export class Backups {
     }
   }
 
-  #note(
+  #recordProgress(
     job: BackupProgress['job'],
     { part, done, total }: { readonly part: string; readonly done: number; readonly total: number | undefined },
   ): void {
@@ -419,6 +419,6 @@ async function receiveContent(content: Readable, handle: FileHandle): Promise<Ba
   }
 }
 
-function authorOf({ by, namespace }: BackupScope): Record<string, string> {
+function toAuthor({ by, namespace }: BackupScope): Record<string, string> {
   return { by: by.by, name: by.name, address: by.address, ...(namespace === undefined ? {} : { namespace }) }
 }

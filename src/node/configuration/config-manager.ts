@@ -108,12 +108,12 @@ export class ConfigManager {
 
   /** Changes settings. `persists`: the change still applies after a restart. A function gets the configuration before the change. */
   change(
-    wanted: ConfigObject | ((config: GodwitConfig) => ConfigObject | ConfigRefusal),
+    requested: ConfigObject | ((config: GodwitConfig) => ConfigObject | ConfigRefusal),
     { author, persists, name }: { readonly author: ConfigAuthor; readonly persists: boolean; readonly name: string },
   ): Promise<ConfigOutcome> {
     return this.#runInTurn(async () => {
       const current = this.#current
-      const settings = typeof wanted === 'function' ? wanted(this.config) : wanted
+      const settings = typeof requested === 'function' ? requested(this.config) : requested
       if ('isDone' in settings) return settings
       const request: ChangeRequest = { name, author, origin: 'api', writesFile: false }
       const mergeUntilRestart = (part: ConfigObject): ConfigLayers => ({

@@ -57,8 +57,8 @@ async function quarantineRetained(store: Store, dataDirectory: string, topic: st
   return path
 }
 
-function resolvePath(dataDirectory: string, kind: CrashCandidate['kind'], of: string): string {
-  const name = createHash('sha256').update(of).digest('hex').slice(0, nameCharacters)
+function resolvePath(dataDirectory: string, kind: CrashCandidate['kind'], subject: string): string {
+  const name = createHash('sha256').update(subject).digest('hex').slice(0, nameCharacters)
   return join(dataDirectory, `${kind}-${name}${damagedEnding}`)
 }
 

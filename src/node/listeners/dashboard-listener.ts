@@ -14,8 +14,8 @@ export class DashboardListener {
   /** Settings at the start: they determine the address of ports without a host. */
   readonly #node: GodwitConfig['node']
 
-  constructor(place: SocketPath | undefined, node: GodwitConfig['node']) {
-    this.#place = place
+  constructor(socketPath: SocketPath | undefined, node: GodwitConfig['node']) {
+    this.#place = socketPath
     this.#node = node
   }
 

@@ -27,7 +27,7 @@ export interface AlarmsOptions {
 }
 
 /** Called for every raised and every ended alarm. */
-export type AlarmListener = (what: 'activate' | 'deactivate', alarm: Alarm) => void
+export type AlarmListener = (change: 'activate' | 'deactivate', alarm: Alarm) => void
 
 const defaultMaxInHistory = 1_000
 /** Only the broker raises alarms; more would be an internal error. */
@@ -121,8 +121,8 @@ export class Alarms {
     this.#notifyListeners('deactivate', alarm)
   }
 
-  #notifyListeners(what: 'activate' | 'deactivate', alarm: Alarm): void {
-    for (const listener of this.#listeners) listener(what, alarm)
+  #notifyListeners(change: 'activate' | 'deactivate', alarm: Alarm): void {
+    for (const listener of this.#listeners) listener(change, alarm)
   }
 }
 

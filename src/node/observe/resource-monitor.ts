@@ -119,8 +119,8 @@ export class ResourceMonitor {
     alarms.raise('certificate-ends', text, source)
   }
 
-  #end(source: string, words: string): void {
-    if (this.#raised.delete(source)) this.#options.alarms.end('certificate-ends', words, source)
+  #end(source: string, message: string): void {
+    if (this.#raised.delete(source)) this.#options.alarms.end('certificate-ends', message, source)
   }
 }
 
@@ -129,8 +129,8 @@ function describeDays(days: number): string {
   return days === 0 ? 'ends today' : days === 1 ? 'ends in a day' : `ends in ${days} days`
 }
 
-function formatSource({ of, file }: ShownCertificate): string {
-  return `${of} ${file}`
+function formatSource({ of: user, file }: ShownCertificate): string {
+  return `${user} ${file}`
 }
 
 async function readExpiry(file: string): Promise<number | undefined> {

@@ -79,9 +79,9 @@ export class SysTopics {
   }
 
   /** Publishes that an alarm was raised or ended. The message is not retained, because the API returns active alarms. */
-  publishAlarm(what: 'activate' | 'deactivate', { name, message, activatedAtMs, deactivatedAtMs }: Alarm): void {
+  publishAlarm(change: 'activate' | 'deactivate', { name, message, activatedAtMs, deactivatedAtMs }: Alarm): void {
     const payload = JSON.stringify({ name, message, activated_at: activatedAtMs, deactivated_at: deactivatedAtMs })
-    this.#options.publish([{ topic: `${this.#topic}/alarms/${what}`, payload, retain: false }])
+    this.#options.publish([{ topic: `${this.#topic}/alarms/${change}`, payload, retain: false }])
   }
 
   #publishAll(): void {

@@ -7,10 +7,10 @@ import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 /** Runs the rules on one shard. If an active alarm is raised again, no rule runs. */
 export function runRulesForAlarm(
   shards: Pick<ShardSupervisor, 'sendToOne'>,
-  what: 'activate' | 'deactivate',
+  change: 'activate' | 'deactivate',
   alarm: Alarm,
 ): void {
-  const isActivated = what === 'activate'
+  const isActivated = change === 'activate'
   if (isActivated && alarm.occurrences > 1) return
   const kind = isActivated ? 'alarm-activated' : 'alarm-deactivated'
   const atMs = alarm.deactivatedAtMs ?? alarm.activatedAtMs

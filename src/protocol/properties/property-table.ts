@@ -51,7 +51,7 @@ const defineRule = (
   name: string,
   shape: WireShape,
   holders: readonly PropertyHolder[],
-  more: Partial<PropertyRule> = {},
+  overrides: Partial<PropertyRule> = {},
 ): PropertyRule => ({
   identifier,
   name,
@@ -61,7 +61,7 @@ const defineRule = (
   min: 0,
   max: Infinity,
   reason: 'protocolError',
-  ...more,
+  ...overrides,
 })
 
 const acknowledgements = ['puback', 'pubrec', 'pubrel', 'pubcomp', 'suback', 'unsuback'] as const

@@ -99,16 +99,16 @@ export function matchesFilter(filter: string, topic: string): boolean {
 }
 
 /** Does the same as `matchesFilter`, with the levels of a filter that is compared with many topics. */
-export function matchesLevels(wanted: readonly string[], topic: string): boolean {
+export function matchesLevels(filterLevels: readonly string[], topic: string): boolean {
   const given = topic.split('/')
-  if (topic.startsWith('$') && (wanted[0] === '+' || wanted[0] === '#')) return false
-  for (const [index, level] of wanted.entries()) {
+  if (topic.startsWith('$') && (filterLevels[0] === '+' || filterLevels[0] === '#')) return false
+  for (const [index, level] of filterLevels.entries()) {
     // `#` also stands for the level above it: `sport/#` matches `sport` [section 4.7.1.2].
     if (level === '#') return true
     if (index >= given.length) return false
     if (level !== '+' && level !== given[index]) return false
   }
-  return wanted.length === given.length
+  return filterLevels.length === given.length
 }
 
 function isTopicText(text: string): boolean {

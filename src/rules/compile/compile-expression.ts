@@ -15,7 +15,7 @@ import {
   RuleError,
   type RuleValue,
   type Step,
-  strictlyEquals,
+  equalsStrictly,
   textForm,
 } from '../../values/index.ts'
 import { compileCall } from './compile-call.ts'
@@ -78,7 +78,7 @@ function compileLogic(expression: LogicNode, compile: (inner: Expression) => Eva
       const options = expression.options.map(compile)
       return (frame) => {
         const value = operand(frame)
-        return options.some((option) => strictlyEquals(value, option(frame), frame.budget))
+        return options.some((option) => equalsStrictly(value, option(frame), frame.budget))
       }
     }
     default:
@@ -138,7 +138,7 @@ function compileCase(node: CaseNode, compile: (inner: Expression) => Evaluate): 
   return (frame) => {
     const value = subject(frame)
     for (const { when, result } of branches) {
-      if (strictlyEquals(value, when(frame), frame.budget)) return result(frame)
+      if (equalsStrictly(value, when(frame), frame.budget)) return result(frame)
     }
     return otherwise?.(frame)
   }

@@ -100,8 +100,8 @@ export function compileArrayField(field: ExpressionField, scope: Scope, compilat
   const evaluate = compileExpression(field.expression, scope, compilation)
   if (field.alias === undefined) return { evaluate, itemName: 'item', createAliasWriter: () => () => {} }
   const slot = scope.addAlias(field.alias.root)
-  const pending = () => (frame: Frame, value: RuleValue) => {
+  const createPending = () => (frame: Frame, value: RuleValue) => {
     frame.slots[slot.index] = value
   }
-  return { evaluate, itemName: field.alias.root, createAliasWriter: pending }
+  return { evaluate, itemName: field.alias.root, createAliasWriter: createPending }
 }

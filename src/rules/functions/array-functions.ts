@@ -1,6 +1,6 @@
 // Functions on arrays. Positions start at 1.
 
-import { type RuleArray, RuleError, type RuleValue, strictlyEquals } from '../../values/index.ts'
+import { type RuleArray, RuleError, type RuleValue, equalsStrictly } from '../../values/index.ts'
 import { requireInteger } from './arguments.ts'
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 
@@ -55,6 +55,6 @@ export const arrayFunctions: FunctionDefinitions = {
     signatures: ['value: any, list: array'],
     returns: 'boolean',
     description: 'Whether an element equals the value in value and type.',
-    run: ([value, list], { budget }) => (list as RuleArray).some((item) => strictlyEquals(item, value, budget)),
+    run: ([value, list], { budget }) => (list as RuleArray).some((item) => equalsStrictly(item, value, budget)),
   },
 }

@@ -1,7 +1,7 @@
 // Functions that read the message or event.
 
 import { matchesFilter } from '../../protocol/index.ts'
-import { getKey, isMap, isText, type RuleArray, RuleError, type RuleValue, strictlyEquals } from '../../values/index.ts'
+import { getKey, isMap, isText, type RuleArray, RuleError, type RuleValue, equalsStrictly } from '../../values/index.ts'
 import { readPath } from './map-functions.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 
@@ -39,7 +39,7 @@ function hasTopic(
     return matches(filter, name as string)
   })
   if (!isMap(first)) return false
-  return qos === undefined || strictlyEquals(getKey(first, 'qos'), qos, budget)
+  return qos === undefined || equalsStrictly(getKey(first, 'qos'), qos, budget)
 }
 
 const topicSignatures = ['subscriptions: array, topic: text', 'subscriptions: array, topic: text, qos: integer']

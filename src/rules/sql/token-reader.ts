@@ -58,8 +58,8 @@ export class TokenReader {
     return true
   }
 
-  expect(key: string, place: string, hint = ''): Token {
-    if (!this.is(key)) throw this.createUnexpectedError(`expected ${key} ${place}`, hint)
+  expect(key: string, context: string, hint = ''): Token {
+    if (!this.is(key)) throw this.createUnexpectedError(`expected ${key} ${context}`, hint)
     return this.advance()
   }
 

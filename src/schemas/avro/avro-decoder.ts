@@ -103,10 +103,10 @@ class AvroDecoder {
     return textFromBytes(this.#reader.take(length))
   }
 
-  #readIndex(count: number, what: string): number {
+  #readIndex(count: number, subject: string): number {
     const index = this.#reader.zigzag()
     if (typeof index === 'number' && index >= 0 && index < count) return index
-    throw new RuleError(`there is no ${what} with the number ${index} in the schema`)
+    throw new RuleError(`there is no ${subject} with the number ${index} in the schema`)
   }
 
   /** Arrays and maps come in blocks. A block of a negative count says how many bytes it has. */

@@ -29,61 +29,61 @@ class AvroParser {
   readonly #named = new Map<string, AvroType>()
   readonly #nodes = new NodeCounter()
 
-  parseType(written: RuleValue, place: Place): AvroType {
-    this.#nodes.add(place)
-    if (place.depth > maxSchemaDepth)
-      throw new SchemaError(place, `types are nested too deeply: limit maxSchemaDepth is ${maxSchemaDepth}`)
-    if (typeof written === 'string') return this.#findType(written, place)
-    if (isArray(written)) return this.#parseUnion(written, place)
-    if (isMap(written)) return this.#parseObject(written, place)
-    throw new SchemaError(place, 'a type is the name of a type, an object with `type`, or an array of types')
+  parseType(definition: RuleValue, location: Place): AvroType {
+    this.#nodes.add(location)
+    if (location.depth > maxSchemaDepth)
+      throw new SchemaError(location, `types are nested too deeply: limit maxSchemaDepth is ${maxSchemaDepth}`)
+    if (typeof definition === 'string') return this.#findType(definition, location)
+    if (isArray(definition)) return this.#parseUnion(definition, location)
+    if (isMap(definition)) return this.#parseObject(definition, location)
+    throw new SchemaError(location, 'a type is the name of a type, an object with `type`, or an array of types')
   }
 
-  #findType(name: string, place: Place): AvroType {
-    const qualified = place.namespace === '' || name.includes('.') ? name : `${place.namespace}.${name}`
+  #findType(name: string, location: Place): AvroType {
+    const qualified = location.namespace === '' || name.includes('.') ? name : `${location.namespace}.${name}`
     const found = primitives.get(name) ?? this.#named.get(qualified) ?? this.#named.get(name)
     if (found !== undefined) return found
-    throw new SchemaError(place, `there is no type ${quoted(name)}: define it before it is used`)
+    throw new SchemaError(location, `there is no type ${quoted(name)}: define it before it is used`)
   }
 
-  #parseUnion(branches: readonly RuleValue[], place: Place): AvroType {
-    if (branches.length === 0) throw new SchemaError(place, 'a union needs at least one type')
-    const types = branches.map((branch, index) => this.parseType(branch, toInnerPlace(place, index)))
+  #parseUnion(branches: readonly RuleValue[], location: Place): AvroType {
+    if (branches.length === 0) throw new SchemaError(location, 'a union needs at least one type')
+    const types = branches.map((branch, index) => this.parseType(branch, toInnerPlace(location, index)))
     const kinds = types.map((type) => ('name' in type ? type.name : type.kind))
-    if (kinds.includes('union')) throw new SchemaError(place, 'a union cannot contain a union')
+    if (kinds.includes('union')) throw new SchemaError(location, 'a union cannot contain a union')
     const twice = kinds.find((kind, index) => kinds.indexOf(kind) !== index)
-    if (twice !== undefined) throw new SchemaError(place, `the union has the type ${quoted(twice)} twice`)
+    if (twice !== undefined) throw new SchemaError(location, `the union has the type ${quoted(twice)} twice`)
     return { kind: 'union', branches: types }
   }
 
-  #parseObject(written: RuleMap, place: Place): AvroType {
-    const kind = written['type']
+  #parseObject(definition: RuleMap, location: Place): AvroType {
+    const kind = definition['type']
     switch (kind) {
       case 'record':
       case 'error':
-        return this.#parseRecord(written, place)
+        return this.#parseRecord(definition, location)
       case 'enum':
-        return this.#parseEnum(written, place)
+        return this.#parseEnum(definition, location)
       case 'fixed':
-        return this.#parseFixed(written, place)
+        return this.#parseFixed(definition, location)
       case 'array':
-        return { kind, items: this.parseType(written['items'], toInnerPlace(place, 'items')) }
+        return { kind, items: this.parseType(definition['items'], toInnerPlace(location, 'items')) }
       case 'map':
-        return { kind, values: this.parseType(written['values'], toInnerPlace(place, 'values')) }
+        return { kind, values: this.parseType(definition['values'], toInnerPlace(location, 'values')) }
       default:
-        return this.parseType(kind, toInnerPlace(place, 'type'))
+        return this.parseType(kind, toInnerPlace(location, 'type'))
     }
   }
 
-  #parseRecord(written: RuleMap, place: Place): AvroRecord {
-    const { name, namespace } = this.#parseName(written, place)
+  #parseRecord(definition: RuleMap, location: Place): AvroRecord {
+    const { name, namespace } = this.#parseName(definition, location)
     const record: AvroRecord = { kind: 'record', name, fields: [] }
-    this.#define(record, place)
-    const fields = written['fields']
-    if (!isArray(fields)) throw new SchemaError(toInnerPlace(place, 'fields'), 'a record needs an array of fields')
+    this.#define(record, location)
+    const fields = definition['fields']
+    if (!isArray(fields)) throw new SchemaError(toInnerPlace(location, 'fields'), 'a record needs an array of fields')
     const known = new Set<string>()
     for (const [index, field] of fields.entries()) {
-      const at = { ...toInnerPlace(toInnerPlace(place, 'fields'), index), namespace }
+      const at = { ...toInnerPlace(toInnerPlace(location, 'fields'), index), namespace }
       const read = this.#parseField(field, at)
       if (known.has(read.name)) throw new SchemaError(at, `the record has the field ${quoted(read.name)} twice`)
       known.add(read.name)
@@ -92,58 +92,61 @@ class AvroParser {
     return record
   }
 
-  #parseField(written: RuleValue, place: Place): AvroField {
-    if (!isMap(written)) throw new SchemaError(place, 'a field is an object with `name` and `type`')
-    const name = written['name']
+  #parseField(definition: RuleValue, location: Place): AvroField {
+    if (!isMap(definition)) throw new SchemaError(location, 'a field is an object with `name` and `type`')
+    const name = definition['name']
     if (typeof name !== 'string' || !namePattern.test(name))
-      throw new SchemaError(toInnerPlace(place, 'name'), 'a field needs a name of letters, digits and `_`')
-    const type = this.parseType(written['type'], toInnerPlace(place, 'type'))
-    return { name, type, defaultValue: toDefault(type, written['default']) }
+      throw new SchemaError(toInnerPlace(location, 'name'), 'a field needs a name of letters, digits and `_`')
+    const type = this.parseType(definition['type'], toInnerPlace(location, 'type'))
+    return { name, type, defaultValue: toDefault(type, definition['default']) }
   }
 
-  #parseEnum(written: RuleMap, place: Place): AvroType {
-    const { name } = this.#parseName(written, place)
-    const symbols = written['symbols']
+  #parseEnum(definition: RuleMap, location: Place): AvroType {
+    const { name } = this.#parseName(definition, location)
+    const symbols = definition['symbols']
     const isList = isArray(symbols) && symbols.every((symbol) => typeof symbol === 'string' && namePattern.test(symbol))
-    if (!isList) throw new SchemaError(toInnerPlace(place, 'symbols'), 'an enum needs an array of names')
-    this.#nodes.add(place, symbols.length)
+    if (!isList) throw new SchemaError(toInnerPlace(location, 'symbols'), 'an enum needs an array of names')
+    this.#nodes.add(location, symbols.length)
     if (new Set(symbols).size < symbols.length)
-      throw new SchemaError(toInnerPlace(place, 'symbols'), 'an enum has each symbol once')
+      throw new SchemaError(toInnerPlace(location, 'symbols'), 'an enum has each symbol once')
     const indexes = new Map(symbols.map((symbol, index) => [symbol as string, index]))
-    return this.#define({ kind: 'enum', name, symbols: symbols as readonly string[], indexes }, place)
+    return this.#define({ kind: 'enum', name, symbols: symbols as readonly string[], indexes }, location)
   }
 
-  #parseFixed(written: RuleMap, place: Place): AvroType {
-    const { name } = this.#parseName(written, place)
-    const size = written['size']
+  #parseFixed(definition: RuleMap, location: Place): AvroType {
+    const { name } = this.#parseName(definition, location)
+    const size = definition['size']
     if (typeof size !== 'number' || !Number.isInteger(size) || size < 0 || size > maxFixedSize)
-      throw new SchemaError(toInnerPlace(place, 'size'), `a fixed type needs a size from 0 to ${maxFixedSize}`)
-    return this.#define({ kind: 'fixed', name, size }, place)
+      throw new SchemaError(toInnerPlace(location, 'size'), `a fixed type needs a size from 0 to ${maxFixedSize}`)
+    return this.#define({ kind: 'fixed', name, size }, location)
   }
 
-  #parseName(written: RuleMap, place: Place): { readonly name: string; readonly namespace: string } {
-    const name = written['name']
+  #parseName(definition: RuleMap, location: Place): { readonly name: string; readonly namespace: string } {
+    const name = definition['name']
     if (typeof name !== 'string' || !fullNamePattern.test(name))
-      throw new SchemaError(toInnerPlace(place, 'name'), 'the type needs a name of letters, digits and `_`')
+      throw new SchemaError(toInnerPlace(location, 'name'), 'the type needs a name of letters, digits and `_`')
     if (name.includes('.')) return { name, namespace: name.slice(0, name.lastIndexOf('.')) }
-    const namespace = typeof written['namespace'] === 'string' ? written['namespace'] : place.namespace
+    const namespace = typeof definition['namespace'] === 'string' ? definition['namespace'] : location.namespace
     return { name: namespace === '' ? name : `${namespace}.${name}`, namespace }
   }
 
-  #define<Type extends AvroType & { readonly name: string }>(type: Type, place: Place): Type {
+  #define<Type extends AvroType & { readonly name: string }>(type: Type, location: Place): Type {
     if (this.#named.has(type.name) || primitives.has(type.name))
-      throw new SchemaError(toInnerPlace(place, 'name'), `the type ${quoted(type.name)} is defined twice: rename one`)
+      throw new SchemaError(
+        toInnerPlace(location, 'name'),
+        `the type ${quoted(type.name)} is defined twice: rename one`,
+      )
     this.#named.set(type.name, type)
     return type
   }
 }
 
-function toInnerPlace(place: Place, key: string | number): Place {
-  return { ...place, path: `${place.path}/${key}`, depth: place.depth + 1 }
+function toInnerPlace(location: Place, key: string | number): Place {
+  return { ...location, path: `${location.path}/${key}`, depth: location.depth + 1 }
 }
 
 /** Defaults of bytes are written as texts, with a character for each byte. */
-function toDefault(type: AvroType, written: RuleValue): RuleValue {
+function toDefault(type: AvroType, definition: RuleValue): RuleValue {
   const isBytes = type.kind === 'bytes' || type.kind === 'fixed'
-  return isBytes && typeof written === 'string' ? textFromBytes(Buffer.from(written, 'latin1')) : written
+  return isBytes && typeof definition === 'string' ? textFromBytes(Buffer.from(definition, 'latin1')) : definition
 }

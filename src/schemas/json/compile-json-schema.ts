@@ -125,7 +125,7 @@ class JsonSchemaCompiler {
   }
 
   #compileReference(target: string, path: string): JsonCheck {
-    const found = this.#pathOf(target)
+    const found = this.#findPath(target)
     const schema = found === undefined ? undefined : this.#findAt(found)
     if (found === undefined || schema === undefined) {
       const summary = `there is no schema ${quoted(target)} in this one: schemas elsewhere are not loaded`
@@ -133,7 +133,7 @@ class JsonSchemaCompiler {
     }
     let reference = this.#targets.get(found)
     if (reference === undefined) {
-      reference = { schema, path: found, check: noCheck }
+      reference = { schema, path: found, check: acceptAll }
       this.#targets.set(found, reference)
       this.#pending.push(reference)
     }
@@ -142,7 +142,7 @@ class JsonSchemaCompiler {
   }
 
   /** Returns the path of the target of a reference: `#/$defs/a`, `#name`, or the `$id` of a part. */
-  #pathOf(target: string): string | undefined {
+  #findPath(target: string): string | undefined {
     const hash = target.indexOf('#')
     const [base, fragment] = hash === -1 ? [target, ''] : [target.slice(0, hash), target.slice(hash + 1)]
     this.#names ??= findNamedParts(this.#root)
@@ -164,7 +164,7 @@ class JsonSchemaCompiler {
   }
 }
 
-const noCheck: JsonCheck = () => undefined
+const acceptAll: JsonCheck = () => undefined
 
 function findDraft(root: RuleValue): Pick<(typeof drafts)[number], 'isDraft4' | 'ignoresSiblings'> {
   const written = isMap(root) ? root['$schema'] : undefined

@@ -11,42 +11,42 @@ import {
 } from './json-assertions.ts'
 import { type CheckRun, type JsonCheck, type JsonProblem, createProblem } from './json-check.ts'
 
-function compileList(written: RuleValue, { error, inner }: KeywordPlace): readonly JsonCheck[] {
-  if (!isArray(written) || written.length === 0) throw error('expected an array of schemas')
-  return written.map((schema, index) => inner([index], schema))
+function compileList(keywordValue: RuleValue, { error, inner }: KeywordPlace): readonly JsonCheck[] {
+  if (!isArray(keywordValue) || keywordValue.length === 0) throw error('expected an array of schemas')
+  return keywordValue.map((schema, index) => inner([index], schema))
 }
 
-function allOf(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const checks = compileList(written, place)
+function allOf(keywordValue: RuleValue, context: KeywordPlace): JsonCheck {
+  const checks = compileList(keywordValue, context)
   return (value, run) => findFirst(checks, (check) => run.runDeeper(check, value))
 }
 
-function anyOf(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const checks = compileList(written, place)
+function anyOf(keywordValue: RuleValue, context: KeywordPlace): JsonCheck {
+  const checks = compileList(keywordValue, context)
   return (value, run) =>
     checks.some((check) => run.passes(check, value))
       ? undefined
       : createProblem('must match at least one schema of anyOf')
 }
 
-function oneOf(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const checks = compileList(written, place)
+function oneOf(keywordValue: RuleValue, context: KeywordPlace): JsonCheck {
+  const checks = compileList(keywordValue, context)
   return (value, run) => {
     const passed = checks.filter((check) => run.passes(check, value)).length
     return passed === 1 ? undefined : createProblem(`must match one schema of oneOf, not ${passed}`)
   }
 }
 
-function not(written: RuleValue, { inner }: KeywordPlace): JsonCheck {
-  const check = inner([], written)
+function not(keywordValue: RuleValue, { inner }: KeywordPlace): JsonCheck {
+  const check = inner([], keywordValue)
   return (value, run) => (run.passes(check, value) ? createProblem('must not match the schema of not') : undefined)
 }
 
 /** `then` and `else` are read with `if`. */
-function ifThenElse(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const condition = place.inner([], written)
+function ifThenElse(keywordValue: RuleValue, context: KeywordPlace): JsonCheck {
+  const condition = context.inner([], keywordValue)
   const branch = (key: 'then' | 'else'): JsonCheck | undefined =>
-    place.schema[key] === undefined ? undefined : place.inner(['..', key], place.schema[key])
+    context.schema[key] === undefined ? undefined : context.inner(['..', key], context.schema[key])
   const [whenTrue, whenFalse] = [branch('then'), branch('else')]
   return (value, run) => {
     const chosen = run.passes(condition, value) ? whenTrue : whenFalse
@@ -65,21 +65,21 @@ function findFirst<Item>(
   return undefined
 }
 
-function listMembers(written: RuleValue, { error }: KeywordPlace): readonly (readonly [string, RuleValue])[] {
-  if (!isMap(written)) throw error('expected an object')
-  return Object.entries(written)
+function listMembers(keywordValue: RuleValue, { error }: KeywordPlace): readonly (readonly [string, RuleValue])[] {
+  if (!isMap(keywordValue)) throw error('expected an object')
+  return Object.entries(keywordValue)
 }
 
 /** Members that the schema names, those whose names match a pattern, and the rest. */
-function members(_written: RuleValue, place: KeywordPlace): JsonCheck {
-  const { schema, inner } = place
+function members(_written: RuleValue, context: KeywordPlace): JsonCheck {
+  const { schema, inner } = context
   const readMembers = (key: string): readonly (readonly [string, RuleValue])[] =>
-    schema[key] === undefined ? [] : listMembers(schema[key], place)
+    schema[key] === undefined ? [] : listMembers(schema[key], context)
   const named = new Map(
     readMembers('properties').map(([name, below]) => [name, inner(['..', 'properties', name], below)]),
   )
   const patterns = readMembers('patternProperties').map(([pattern, below]) => ({
-    matches: compilePattern(pattern, place, ['..', 'patternProperties', pattern]),
+    matches: compilePattern(pattern, context, ['..', 'patternProperties', pattern]),
     check: inner(['..', 'patternProperties', pattern], below),
   }))
   const { additionalProperties } = schema
@@ -106,12 +106,12 @@ function members(_written: RuleValue, place: KeywordPlace): JsonCheck {
 
 /** Only the first of these keywords compiles all of them. */
 function compileMembersUnless(...earlier: readonly string[]): KeywordCompiler {
-  return (written, place) =>
-    earlier.some((key) => place.schema[key] !== undefined) ? undefined : members(written, place)
+  return (keywordValue, context) =>
+    earlier.some((key) => context.schema[key] !== undefined) ? undefined : members(keywordValue, context)
 }
 
-function propertyNames(written: RuleValue, { inner }: KeywordPlace): JsonCheck {
-  const check = inner([], written)
+function propertyNames(keywordValue: RuleValue, { inner }: KeywordPlace): JsonCheck {
+  const check = inner([], keywordValue)
   return (value, run) => {
     if (!isMap(value)) return undefined
     return findFirst(Object.keys(value), (key) => {
@@ -124,10 +124,10 @@ function propertyNames(written: RuleValue, { inner }: KeywordPlace): JsonCheck {
 }
 
 /** Items at positions, and the rest. `items` is an array up to 2019-09, `prefixItems` later. */
-function items(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const { schema, inner } = place
-  const isOld = isArray(written)
-  const prefix = isOld ? written : isArray(schema['prefixItems']) ? schema['prefixItems'] : []
+function items(keywordValue: RuleValue, context: KeywordPlace): JsonCheck {
+  const { schema, inner } = context
+  const isOld = isArray(keywordValue)
+  const prefix = isOld ? keywordValue : isArray(schema['prefixItems']) ? schema['prefixItems'] : []
   const prefixKey = isOld ? [] : ['..', 'prefixItems']
   const checks = prefix.map((below, index) => inner([...prefixKey, index], below))
   const restKey = isOld ? 'additionalItems' : 'items'
@@ -143,10 +143,10 @@ function items(written: RuleValue, place: KeywordPlace): JsonCheck {
   }
 }
 
-function contains(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const check = place.inner([], written)
-  const least = readCount(place.schema['minContains'], place, 1, 'minContains')
-  const max = readCount(place.schema['maxContains'], place, Number.POSITIVE_INFINITY, 'maxContains')
+function contains(keywordValue: RuleValue, context: KeywordPlace): JsonCheck {
+  const check = context.inner([], keywordValue)
+  const least = readCount(context.schema['minContains'], context, 1, 'minContains')
+  const max = readCount(context.schema['maxContains'], context, Number.POSITIVE_INFINITY, 'maxContains')
   return (value, run) => {
     if (!isArray(value)) return undefined
     const found = value.filter((item) => run.passes(check, item)).length
@@ -156,12 +156,12 @@ function contains(written: RuleValue, place: KeywordPlace): JsonCheck {
 }
 
 /** Names of members that other members need, or schemas for the whole value if a member is there. */
-function dependencies(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const checks = listMembers(written, place).map(([key, needed]) => ({
+function dependencies(keywordValue: RuleValue, context: KeywordPlace): JsonCheck {
+  const checks = listMembers(keywordValue, context).map(([key, needed]) => ({
     key,
     check: isArray(needed)
-      ? createRequiredCheck(requireNames(needed, place), ` beside ${JSON.stringify(key)}`)
-      : place.inner([key], needed),
+      ? createRequiredCheck(requireNames(needed, context), ` beside ${JSON.stringify(key)}`)
+      : context.inner([key], needed),
   }))
   return (value, run) => {
     if (!isMap(value)) return undefined
@@ -193,9 +193,9 @@ export const jsonApplicators: ReadonlyMap<string, KeywordCompiler> = new Map<str
   ['items', items],
   [
     'prefixItems',
-    (written, place) =>
-      place.schema['items'] === undefined
-        ? items(undefined, { ...place, schema: { prefixItems: written } })
+    (keywordValue, context) =>
+      context.schema['items'] === undefined
+        ? items(undefined, { ...context, schema: { prefixItems: keywordValue } })
         : undefined,
   ],
   ['contains', contains],

@@ -40,7 +40,7 @@ export interface KeywordPlace {
 }
 
 /** Compiles one keyword; undefined: it means nothing here. */
-export type KeywordCompiler = (written: RuleValue, place: KeywordPlace) => JsonCheck | undefined
+export type KeywordCompiler = (keywordValue: RuleValue, context: KeywordPlace) => JsonCheck | undefined
 
 /** Characters of a value that a problem shows. */
 const maxShown = 60
@@ -50,8 +50,8 @@ function describeValue(value: RuleValue): string {
   return typeof value === 'string' ? JSON.stringify(value.slice(0, maxShown)) : kindOf(value)
 }
 
-function createTypeCheck(written: RuleValue, { isDraft4, error }: KeywordPlace): JsonCheck {
-  const names = isArray(written) ? written : [written]
+function createTypeCheck(keywordValue: RuleValue, { isDraft4, error }: KeywordPlace): JsonCheck {
+  const names = isArray(keywordValue) ? keywordValue : [keywordValue]
   const types = names.filter((name): name is JsonTypeName => jsonTypes.includes(name as JsonTypeName))
   if (types.length < names.length || types.length === 0) throw error(`a type is one of ${jsonTypes.join(', ')}`)
   const wanted = types.join(' or ')
@@ -61,11 +61,11 @@ function createTypeCheck(written: RuleValue, { isDraft4, error }: KeywordPlace):
       : createProblem(`must be ${wanted}, not ${kindOf(value)}`)
 }
 
-function createEnumCheck(written: RuleValue, { error }: KeywordPlace): JsonCheck {
-  if (!isArray(written) || written.length === 0) throw error('expected an array of values')
-  const scalars = new Set(written.flatMap((value) => toScalarKey(value) ?? []))
-  const others = written.filter((value) => toScalarKey(value) === undefined)
-  const choice = written.slice(0, 10).map(describeValue).join(', ')
+function createEnumCheck(keywordValue: RuleValue, { error }: KeywordPlace): JsonCheck {
+  if (!isArray(keywordValue) || keywordValue.length === 0) throw error('expected an array of values')
+  const scalars = new Set(keywordValue.flatMap((value) => toScalarKey(value) ?? []))
+  const others = keywordValue.filter((value) => toScalarKey(value) === undefined)
+  const choice = keywordValue.slice(0, 10).map(describeValue).join(', ')
   return (value, { budget }) => {
     const key = toScalarKey(value)
     const isOne = key === undefined ? others.some((other) => equals(value, other, budget)) : scalars.has(key)
@@ -73,26 +73,26 @@ function createEnumCheck(written: RuleValue, { error }: KeywordPlace): JsonCheck
   }
 }
 
-function createConstCheck(written: RuleValue): JsonCheck {
+function createConstCheck(keywordValue: RuleValue): JsonCheck {
   return (value, { budget }) =>
-    equals(value, written, budget) ? undefined : createProblem(`must be ${describeValue(written)}`)
+    equals(value, keywordValue, budget) ? undefined : createProblem(`must be ${describeValue(keywordValue)}`)
 }
 
-function requireNumber(written: RuleValue, { error }: KeywordPlace): RuleNumber {
-  if (!isNumber(written)) throw error('expected a number')
-  return written
+function requireNumber(keywordValue: RuleValue, { error }: KeywordPlace): RuleNumber {
+  if (!isNumber(keywordValue)) throw error('expected a number')
+  return keywordValue
 }
 
 function createLimitKeyword(
   holds: (value: number | bigint, limit: number | bigint) => boolean,
-  wanted: string,
+  comparison: string,
 ): KeywordCompiler {
-  return (written, place) => {
-    const bound = comparable(requireNumber(written, place))
+  return (keywordValue, context) => {
+    const bound = comparable(requireNumber(keywordValue, context))
     return (value) =>
       !isNumber(value) || holds(comparable(value), bound)
         ? undefined
-        : createProblem(`must be ${wanted} ${bound}, not ${describeValue(value)}`)
+        : createProblem(`must be ${comparison} ${bound}, not ${describeValue(value)}`)
   }
 }
 
@@ -103,16 +103,16 @@ const below = createLimitKeyword((value, bound) => value < bound, 'less than')
 
 /** In draft 4, a boolean beside `minimum` or `maximum` excludes the limit itself. */
 function excludeLimit(keyword: 'minimum' | 'maximum', check: KeywordCompiler): KeywordCompiler {
-  return (written, place) => {
-    if (typeof written !== 'boolean') return check(written, place)
-    const known = place.schema[keyword]
-    return written && known !== undefined ? check(known, place) : undefined
+  return (keywordValue, context) => {
+    if (typeof keywordValue !== 'boolean') return check(keywordValue, context)
+    const known = context.schema[keyword]
+    return keywordValue && known !== undefined ? check(known, context) : undefined
   }
 }
 
-function multipleOf(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const divisor = comparable(requireNumber(written, place))
-  if (divisor <= 0) throw place.error('expected a number above 0')
+function multipleOf(keywordValue: RuleValue, context: KeywordPlace): JsonCheck {
+  const divisor = comparable(requireNumber(keywordValue, context))
+  if (divisor <= 0) throw context.error('expected a number above 0')
   return (value, { budget }) => {
     if (!isNumber(value)) return undefined
     budget.countSteps(4)
@@ -125,16 +125,16 @@ function multipleOf(written: RuleValue, place: KeywordPlace): JsonCheck {
 /** Keywords that count something. `countOf` is undefined for values that the keyword ignores. */
 function createCountKeyword(
   isMost: boolean,
-  what: string,
+  unit: string,
   countOf: (value: RuleValue, run: CheckRun) => number | undefined,
 ): KeywordCompiler {
-  return (written, { error }) => {
-    const bound = isNumber(written) ? Number(comparable(written)) : -1
+  return (keywordValue, { error }) => {
+    const bound = isNumber(keywordValue) ? Number(comparable(keywordValue)) : -1
     if (!Number.isInteger(bound) || bound < 0) throw error('expected an integer of at least 0')
     return (value, run) => {
       const found = countOf(value, run)
       if (found === undefined || (isMost ? found <= bound : found >= bound)) return undefined
-      return createProblem(`must have at ${isMost ? 'most' : 'least'} ${bound} ${what}, not ${found}`)
+      return createProblem(`must have at ${isMost ? 'most' : 'least'} ${bound} ${unit}, not ${found}`)
     }
   }
 }
@@ -162,29 +162,31 @@ function countMembers(value: RuleValue, { budget }: CheckRun): number | undefine
 
 /** Returns a test of texts. The expression takes time in proportion to the text. */
 export function compilePattern(
-  written: RuleValue,
-  place: KeywordPlace,
+  keywordValue: RuleValue,
+  context: KeywordPlace,
   below: readonly string[] = [],
 ): (text: string, run: CheckRun) => boolean {
-  if (typeof written !== 'string') throw place.error('expected a regular expression', below)
+  if (typeof keywordValue !== 'string') throw context.error('expected a regular expression', below)
   try {
-    const regex = new Regex(written)
+    const regex = new Regex(keywordValue)
     return (text, { budget }) => regex.exec(text, 0, budget, false) !== undefined
   } catch (error) {
     if (!(error instanceof RuleError)) throw error
-    throw place.error(`the regular expression cannot be used: ${error.message}`, below)
+    throw context.error(`the regular expression cannot be used: ${error.message}`, below)
   }
 }
 
-function pattern(written: RuleValue, place: KeywordPlace): JsonCheck {
-  const matches = compilePattern(written, place)
+function pattern(keywordValue: RuleValue, context: KeywordPlace): JsonCheck {
+  const matches = compilePattern(keywordValue, context)
   return (value, run) =>
-    typeof value !== 'string' || matches(value, run) ? undefined : createProblem(`must match ${describeValue(written)}`)
+    typeof value !== 'string' || matches(value, run)
+      ? undefined
+      : createProblem(`must match ${describeValue(keywordValue)}`)
 }
 
-function uniqueItems(written: RuleValue, { error }: KeywordPlace): JsonCheck | undefined {
-  if (typeof written !== 'boolean') throw error('expected true or false')
-  if (!written) return undefined
+function uniqueItems(keywordValue: RuleValue, { error }: KeywordPlace): JsonCheck | undefined {
+  if (typeof keywordValue !== 'boolean') throw error('expected true or false')
+  if (!keywordValue) return undefined
   return (value, { budget }) => {
     if (!isArray(value)) return undefined
     const scalars = new Set<string>()
@@ -202,8 +204,8 @@ function uniqueItems(written: RuleValue, { error }: KeywordPlace): JsonCheck | u
 }
 
 /** Returns names of members. */
-export function requireNames(written: RuleValue, { error }: KeywordPlace): readonly string[] {
-  if (isArray(written) && written.every((name) => typeof name === 'string')) return written
+export function requireNames(keywordValue: RuleValue, { error }: KeywordPlace): readonly string[] {
+  if (isArray(keywordValue) && keywordValue.every((name) => typeof name === 'string')) return keywordValue
   throw error('expected an array of names')
 }
 
@@ -236,12 +238,12 @@ export const jsonAssertions: ReadonlyMap<string, KeywordCompiler> = new Map<stri
   ['uniqueItems', uniqueItems],
   ['minProperties', createCountKeyword(false, 'members', countMembers)],
   ['maxProperties', createCountKeyword(true, 'members', countMembers)],
-  ['required', (written, place) => createRequiredCheck(requireNames(written, place))],
+  ['required', (keywordValue, context) => createRequiredCheck(requireNames(keywordValue, context))],
 ])
 
 /** Whether an integer is written as one, for `minContains` and `maxContains`. */
-export function readCount(written: RuleValue, place: KeywordPlace, otherwise: number, key: string): number {
-  if (written === undefined) return otherwise
-  if (isInteger(written) && written >= 0) return Number(written)
-  throw place.error(`${key} must be an integer of at least 0`)
+export function readCount(keywordValue: RuleValue, context: KeywordPlace, otherwise: number, key: string): number {
+  if (keywordValue === undefined) return otherwise
+  if (isInteger(keywordValue) && keywordValue >= 0) return Number(keywordValue)
+  throw context.error(`${key} must be an integer of at least 0`)
 }

@@ -104,11 +104,16 @@ function toDecimal(value: number | bigint): { readonly digits: bigint; readonly 
 }
 
 /** Whether a number is a multiple, as the decimals that both are written with: 0.3 is a multiple of 0.1. */
-export function isMultiple(value: number | bigint, of: number | bigint): boolean {
-  if (typeof value === 'number' && typeof of === 'number' && Number.isSafeInteger(value) && Number.isSafeInteger(of)) {
-    return value % of === 0
+export function isMultiple(value: number | bigint, divisor: number | bigint): boolean {
+  if (
+    typeof value === 'number' &&
+    typeof divisor === 'number' &&
+    Number.isSafeInteger(value) &&
+    Number.isSafeInteger(divisor)
+  ) {
+    return value % divisor === 0
   }
-  const [left, right] = [toDecimal(value), toDecimal(of)]
+  const [left, right] = [toDecimal(value), toDecimal(divisor)]
   const decimals = Math.max(left.decimals, right.decimals)
   const scaleDigits = ({ digits, decimals: own }: typeof left): bigint => digits * 10n ** BigInt(decimals - own)
   return scaleDigits(left) % scaleDigits(right) === 0n

@@ -52,25 +52,25 @@ export class ProtoTokens {
     return token
   }
 
-  takeName(what: string): ProtoToken {
-    if (this.#next.kind !== 'name') throw this.createError(`expected ${what}`)
+  takeName(expectation: string): ProtoToken {
+    if (this.#next.kind !== 'name') throw this.createError(`expected ${expectation}`)
     return this.take()
   }
 
   /** `a.b.c`, also with a dot in front. */
-  takeQualifiedName(what: string): ProtoToken {
+  takeQualifiedName(expected: string): ProtoToken {
     const { at } = this.#next
     let text = this.takeIf('.') ? '.' : ''
-    text += this.takeName(what).text
-    while (this.takeIf('.')) text += `.${this.takeName(what).text}`
+    text += this.takeName(expected).text
+    while (this.takeIf('.')) text += `.${this.takeName(expected).text}`
     return { kind: 'name', text, at }
   }
 
-  takeInteger(what: string): number {
+  takeInteger(expectation: string): number {
     const isNegative = this.takeIf('-')
     const { kind, text } = this.#next
     const value = kind === 'number' && /^(?:0[xX][0-9A-Fa-f]+|\d+)$/.test(text) ? readInteger(text) : Number.NaN
-    if (!Number.isSafeInteger(value)) throw this.createError(`expected ${what}`)
+    if (!Number.isSafeInteger(value)) throw this.createError(`expected ${expectation}`)
     this.take()
     return isNegative ? -value : value
   }

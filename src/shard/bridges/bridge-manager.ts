@@ -143,13 +143,13 @@ export class BridgeManager {
   }
 
   /** Starts, stops or restarts a source. The effect lasts until the next change of the configuration or the next start. */
-  controlSource(source: string, what: 'start' | 'stop' | 'restart'): void {
+  controlSource(source: string, operation: 'start' | 'stop' | 'restart'): void {
     const name = sourceBridgeName(source)
     const plan = this.#plans.find((each) => each.name === name)
     if (plan === undefined || !this.#isLocal(name)) return
     const running = this.#bridges.get(name)
-    if (what !== 'start' && running !== undefined) this.#remove(name, running)
-    if (what !== 'stop') this.#configureOne(plan)
+    if (operation !== 'start' && running !== undefined) this.#remove(name, running)
+    if (operation !== 'stop') this.#configureOne(plan)
     this.#setReporter()
   }
 
@@ -238,7 +238,7 @@ export class BridgeManager {
         return bridgeEnd
       },
       readSessionStatus: () => {
-        const session = shard.core.view.internalSession(clientId)
+        const session = shard.core.view.findInternalSession(clientId)
         if (session === undefined) return nothing
         const isOnDisk = session.oldestAtMs === undefined && session.spooled > 0 && session.onDiskFrom !== undefined
         return isOnDisk ? { ...session, oldestAtMs: oldest.findTimeMs(session.onDiskFrom) } : session
@@ -288,7 +288,7 @@ export class BridgeManager {
   }
 
   #hasSession(name: string): boolean {
-    return this.#dependencies.shard.core.view.internalSession(bridgeClientId(name)) !== undefined
+    return this.#dependencies.shard.core.view.findInternalSession(bridgeClientId(name)) !== undefined
   }
 
   #runGuarded(work: () => void): void {

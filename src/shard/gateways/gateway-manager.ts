@@ -25,12 +25,14 @@ export class GatewayManager {
 
   constructor(dependencies: GatewayManagerDependencies) {
     this.#dependencies = dependencies
-    const guarded = (work: () => void): void => this.#runGuarded(work)
+    const runGuarded = (work: () => void): void => this.#runGuarded(work)
     this.#services = {
       dependencies,
       links: new DatagramLinks((...parameters) => dependencies.openRelay(...parameters)),
-      linkOptions: createGatewayLinkOptions(new TopicTable(maxCachedTopics), (work) => process.nextTick(guarded, work)),
-      guarded,
+      linkOptions: createGatewayLinkOptions(new TopicTable(maxCachedTopics), (work) =>
+        process.nextTick(runGuarded, work),
+      ),
+      guarded: runGuarded,
     }
   }
 

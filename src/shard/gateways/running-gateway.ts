@@ -57,7 +57,7 @@ export class RunningGateway {
     this.#place = assignment.dtls === undefined ? { own, shards } : { own: 0, shards: 1 }
     this.#timer = new DeadlineTimer(() => services.guarded(() => this.#tick()))
     this.#sockets = new GatewaySockets(assignment, services)
-    this.protocol = createProtocol(assignment, this.#protocolDependencies())
+    this.protocol = createProtocol(assignment, this.#createProtocolDependencies())
     this.#dropChecker = this.#startDropChecker()
   }
 
@@ -99,7 +99,7 @@ export class RunningGateway {
     await this.#sockets.close()
   }
 
-  #protocolDependencies(): GatewayDependencies {
+  #createProtocolDependencies(): GatewayDependencies {
     const { assignment } = this
     const { dependencies, links, guarded } = this.#services
     const counters = this.#counters

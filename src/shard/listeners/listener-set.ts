@@ -201,9 +201,9 @@ export class ListenerSet {
     this.#dependencies.raiseAlarm(toAlarmName(listener), `a listener cannot be opened and is retried every 5 s: ${why}`)
   }
 
-  #recordOpened(number: number, how: string): void {
+  #recordOpened(number: number, text: string): void {
     const listener = this.#known.get(number)
-    if (listener !== undefined && this.#missing.delete(number)) this.#dependencies.endAlarm(toAlarmName(listener), how)
+    if (listener !== undefined && this.#missing.delete(number)) this.#dependencies.endAlarm(toAlarmName(listener), text)
   }
 
   #isLocal({ onlyOnShard = this.#dependencies.own }: ShardListener): boolean {

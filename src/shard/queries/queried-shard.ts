@@ -23,7 +23,7 @@ export interface QueriedShard {
   readonly bridges:
     | {
         listReports(): readonly BridgeReport[]
-        controlSource(source: string, what: 'start' | 'stop' | 'restart'): void
+        controlSource(source: string, operation: 'start' | 'stop' | 'restart'): void
       }
     | undefined
 }

@@ -110,7 +110,7 @@ export class NamespaceTable implements NamespaceQuotas {
 
   readCounts(namespace: string): NamespaceCounts {
     const slot = this.#ensureSlot(namespace)
-    const readCount = (what: number): number => Atomics.load(this.#cells, this.#computeCountOffset(slot, what))
+    const readCount = (cell: number): number => Atomics.load(this.#cells, this.#computeCountOffset(slot, cell))
     return { clients: readCount(countedClients), retainedMessages: readCount(countedRetained) }
   }
 
@@ -136,9 +136,9 @@ export class NamespaceTable implements NamespaceQuotas {
     }
   }
 
-  #addToCount(slot: number, what: number, change: 1 | -1): number {
-    if (this.#own >= 0) Atomics.add(this.#cells, this.#computeCountOffset(slot, what, this.#own), change)
-    return Atomics.add(this.#cells, this.#computeCountOffset(slot, what), change) + change
+  #addToCount(slot: number, cell: number, change: 1 | -1): number {
+    if (this.#own >= 0) Atomics.add(this.#cells, this.#computeCountOffset(slot, cell, this.#own), change)
+    return Atomics.add(this.#cells, this.#computeCountOffset(slot, cell), change) + change
   }
 
   #readLimit(slot: number, which: number): number {
@@ -152,8 +152,8 @@ export class NamespaceTable implements NamespaceQuotas {
   }
 
   /** `shard` undefined: the total. */
-  #computeCountOffset(slot: number, what: number, shard = -1): number {
-    return this.#computeSlotOffset(slot) + limitCells + countCells * (1 + shard) + what
+  #computeCountOffset(slot: number, cell: number, shard = -1): number {
+    return this.#computeSlotOffset(slot) + limitCells + countCells * (1 + shard) + cell
   }
 
   #ensureSlot(namespace: string): number {

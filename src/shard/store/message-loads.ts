@@ -83,18 +83,18 @@ export class MessageLoads {
   }
 
   /** Resolves with the message; undefined if the shard ends before it could be read. */
-  async #readWithRetries(of: MessageRecordKey): Promise<{ message: StoredMessage | undefined } | undefined> {
+  async #readWithRetries(key: MessageRecordKey): Promise<{ message: StoredMessage | undefined } | undefined> {
     let hasFailed = false
     for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
       try {
-        const message = await readMessage(this.#store, of)
+        const message = await readMessage(this.#store, key)
         if (hasFailed && --this.#failing === 0) this.#callbacks.onRecovery()
         return { message }
       } catch (error) {
         if (!(error instanceof StorageFailure)) throw error
         if (!hasFailed) this.#failing++
         hasFailed = true
-        const what = of.kind === 'will' ? 'a will' : 'a retained message'
+        const what = key.kind === 'will' ? 'a will' : 'a retained message'
         this.#callbacks.onFailure(`${what} could not be read: ${error.message}`)
       }
       await pause(pauseMs)
@@ -104,14 +104,14 @@ export class MessageLoads {
 }
 
 /** Returns undefined if there is no such record, or if it is damaged, which the store reports. Throws StorageFailure. */
-async function readMessage(store: Store, of: MessageRecordKey): Promise<StoredMessage | undefined> {
-  for await (const record of store.read(of))
+async function readMessage(store: Store, key: MessageRecordKey): Promise<StoredMessage | undefined> {
+  for await (const record of store.read(key))
     if (record.kind === 'will' || record.kind === 'retained') return record.message
   return undefined
 }
 
-function toCrashCandidate({ of }: LoadMessage): CrashCandidate {
-  return of.kind === 'will' ? { kind: 'session', clientId: of.clientId } : { kind: 'retained', topic: of.topic }
+function toCrashCandidate({ of: key }: LoadMessage): CrashCandidate {
+  return key.kind === 'will' ? { kind: 'session', clientId: key.clientId } : { kind: 'retained', topic: key.topic }
 }
 
 function pause(ms: number): Promise<void> {

@@ -76,10 +76,10 @@ function parseLine(line: string, compile: CompileTemplate): LineTemplate {
   }
 }
 
-function parsePair(text: string, what: string): { readonly key: string; readonly value: string } {
+function parsePair(text: string, subject: string): { readonly key: string; readonly value: string } {
   const [key = '', ...rest] = splitAt(text, '=')
   const value = rest.join('=')
-  if (key === '' || value === '') throw new LineTemplateError(`the ${what} ${JSON.stringify(text)} is not key=value`)
+  if (key === '' || value === '') throw new LineTemplateError(`the ${subject} ${JSON.stringify(text)} is not key=value`)
   return { key, value }
 }
 

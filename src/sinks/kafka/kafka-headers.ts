@@ -52,7 +52,9 @@ function parseHeaders(value: unknown): KafkaHeader[] {
   const read = typeof value === 'string' ? parseJson(value) : value
   if (typeof read !== 'object' || read === null)
     throw new TypeError('kafka_headers: the column is not an object or a list of objects with key and value')
-  return Array.isArray(read) ? read.map(parseHeaderPair) : Object.entries(read).map(([name, of]) => toHeader(name, of))
+  return Array.isArray(read)
+    ? read.map(parseHeaderPair)
+    : Object.entries(read).map(([name, headerValue]) => toHeader(name, headerValue))
 }
 
 function parseJson(text: string): unknown {

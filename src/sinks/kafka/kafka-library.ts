@@ -195,8 +195,8 @@ async function takeBatch(
 
 function toConsumedRecord(topic: string, partition: number, message: KafkaMessage): ConsumedRecord {
   const { offset, timestamp, key, value, headers = {} } = message
-  const pairs = Object.entries(headers).flatMap(([name, given]) =>
-    [given ?? ''].flat().map((text) => [name, text.toString()] as const),
+  const pairs = Object.entries(headers).flatMap(([name, texts]) =>
+    [texts ?? ''].flat().map((text) => [name, text.toString()] as const),
   )
   return {
     topic,

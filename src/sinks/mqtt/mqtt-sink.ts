@@ -108,12 +108,12 @@ function isFixed(text: string, compile: CompileTemplate): boolean {
   return compile(text).parts.every((part) => typeof part === 'string')
 }
 
-function renderTopic(template: Template, written: string, data: RuleData): TopicName {
+function renderTopic(template: Template, templateText: string, data: RuleData): TopicName {
   const text = requireAttributeText(template.render(data), 'the topic')
   const topic = parseTopicName(text)
   if (topic === undefined) throw new TypeError(`the topic ${JSON.stringify(text)} is empty or has a wildcard`)
   // `${topic}` alone is the topic for which the publisher was authorized.
-  if (written !== '${topic}' && !hasFixedRoot(written, topic))
+  if (templateText !== '${topic}' && !hasFixedRoot(templateText, topic))
     throw new TypeError(`the topic ${JSON.stringify(text)} begins with $ because of a value`)
   return topic
 }

@@ -8,7 +8,7 @@ import {
   type JsMsg,
   type Msg,
   type MsgHdrs,
-  nameOfNatsError,
+  readNatsErrorName,
   type NatsConnected,
   type NatsConnection,
   type NatsSettings,
@@ -121,7 +121,7 @@ async function subscribe({ connection, subscription, callbacks, fail }: Consumpt
     ...(queueGroup === undefined ? {} : { queue: queueGroup }),
     callback: (error, message) => {
       if (error) fail(error)
-      else take(receivedMessage(message)).catch(fail)
+      else take(toReceivedMessage(message)).catch(fail)
     },
   })
   // The server accepts or refuses the subscription before it responds to this ping.
@@ -165,7 +165,7 @@ async function ensureConsumer(
     if (config.ack_policy !== AckPolicy.Explicit)
       throw new Error(`the consumer ${name} of the stream ${stream} does not have the acknowledgement policy explicit`)
   } catch (error) {
-    if (nameOfNatsError(error) !== 'ConsumerNotFoundError') throw error
+    if (readNatsErrorName(error) !== 'ConsumerNotFoundError') throw error
     await manager.consumers.add(stream, {
       durable_name: name,
       ack_policy: AckPolicy.Explicit,
@@ -191,7 +191,7 @@ async function takeStored(message: JsMsg, callbacks: NatsCallbacks): Promise<voi
   }
 }
 
-function receivedMessage({ subject, data, headers }: Pick<Msg, 'subject' | 'data' | 'headers'>): NatsReceived {
+function toReceivedMessage({ subject, data, headers }: Pick<Msg, 'subject' | 'data' | 'headers'>): NatsReceived {
   const payload = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
   return { subject, payload, headers: toHeaderPairs(headers), stored: undefined }
 }
@@ -199,7 +199,7 @@ function receivedMessage({ subject, data, headers }: Pick<Msg, 'subject' | 'data
 function toStoredNatsReceived(message: JsMsg): NatsReceived {
   const { stream, streamSequence: sequence, deliveryCount: deliveries } = message.info
   return {
-    ...receivedMessage(message),
+    ...toReceivedMessage(message),
     stored: { stream, sequence, deliveries, storedAtMs: message.time.getTime() },
   }
 }

@@ -78,6 +78,6 @@ function toConnectionOptions(settings: NatsSettings): ConnectionOptions {
 }
 
 /** Errors are distinguished by name, so that the library need not be loaded for this. */
-export function nameOfNatsError(error: unknown): string {
+export function readNatsErrorName(error: unknown): string {
   return error instanceof Error ? error.name : ''
 }

@@ -7,7 +7,7 @@ import type { WriteOutcome } from '../sink.ts'
 import {
   connectNats,
   type JetStreamClient,
-  nameOfNatsError,
+  readNatsErrorName,
   type NatsConnection,
   type NatsSettings,
 } from './nats-library.ts'
@@ -114,9 +114,9 @@ class Publisher implements NatsPublisher {
     } catch (error) {
       if (this.#closedBecause !== undefined) return { outcome: 'retry', why: formatError(this.#closedBecause) }
       const outcome = toErrorOutcome(error)
-      if (nameOfNatsError(error) === 'JetStreamNotEnabled')
+      if (readNatsErrorName(error) === 'JetStreamNotEnabled')
         return { outcome: 'retry', why: `no stream has the subject ${subject}, or JetStream is not enabled` }
-      if (nameOfNatsError(error) === 'TimeoutError') this.close()
+      if (readNatsErrorName(error) === 'TimeoutError') this.close()
       return outcome
     }
   }
@@ -124,7 +124,7 @@ class Publisher implements NatsPublisher {
   /** The server reports a refused publish later, without naming the message. */
   async #watch(): Promise<void> {
     for await (const status of this.#connection.status()) {
-      if (status.type !== 'error' || nameOfNatsError(status.error) !== 'PermissionViolationError') continue
+      if (status.type !== 'error' || readNatsErrorName(status.error) !== 'PermissionViolationError') continue
       const { operation, subject } = status.error as Error & { readonly operation: string; readonly subject: string }
       if (operation === 'publish') this.#denied.set(subject, `not allowed to publish to the subject ${subject}`)
     }
@@ -133,7 +133,7 @@ class Publisher implements NatsPublisher {
 
 function toErrorOutcome(error: unknown): WriteOutcome {
   const why = formatError(error)
-  const name = nameOfNatsError(error)
+  const name = readNatsErrorName(error)
   if (name === 'InvalidArgumentError' || name === 'InvalidSubjectError' || name === 'PermissionViolationError')
     return { outcome: 'refused', why }
   // The stream refuses this message; with a 5xx code it cannot store any message at the moment.

@@ -39,7 +39,7 @@ export const natsSourceType: SourceType<NatsSource, NatsConnector, NatsReader> =
   driver(id, source, connector, callbacks) {
     const settings = toSourceSettings(connector, source, requestTimeoutMs)
     return {
-      ...readerDriver(settings),
+      ...createReaderDriver(settings),
       limits: settings,
       async receive(reader) {
         await reader.receive(toNatsSubscription(id, source), {
@@ -57,11 +57,11 @@ export const natsSourceType: SourceType<NatsSource, NatsConnector, NatsReader> =
 
   check(connector, source, timeoutMs) {
     const settings = { ...toSourceSettings(connector, source, timeoutMs), connectTimeoutMs: timeoutMs }
-    return checkOnce(readerDriver(settings), timeoutMs, (reader) => reader.check(toNatsSubscription('', source)))
+    return checkOnce(createReaderDriver(settings), timeoutMs, (reader) => reader.check(toNatsSubscription('', source)))
   },
 }
 
-function readerDriver(settings: NatsSettings): ConnectionDriver<NatsReader> {
+function createReaderDriver(settings: NatsSettings): ConnectionDriver<NatsReader> {
   return {
     load: () => loadNats(settings),
     open: (attempt) => openNatsReader(settings, attempt),

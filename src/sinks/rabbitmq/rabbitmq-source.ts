@@ -38,7 +38,7 @@ export const rabbitmqSourceType: SourceType<RabbitmqSource, RabbitmqConnector, Q
     const queue = parameters.queue ?? ''
     const settings = toRabbitmqSettings(connector, { requestTimeoutMs })
     return {
-      ...readerDriver(settings),
+      ...createReaderDriver(settings),
       limits: settings,
       async receive(reader) {
         await reader.receive(
@@ -56,13 +56,13 @@ export const rabbitmqSourceType: SourceType<RabbitmqSource, RabbitmqConnector, Q
   check(connector, source, timeoutMs) {
     const settings = { ...toRabbitmqSettings(connector, { requestTimeoutMs: timeoutMs }), connectTimeoutMs: timeoutMs }
     const queue = source?.parameters.queue
-    return checkOnce(readerDriver(settings), timeoutMs, async (reader) => {
+    return checkOnce(createReaderDriver(settings), timeoutMs, async (reader) => {
       if (queue !== undefined) await reader.check(queue)
     })
   },
 }
 
-function readerDriver(settings: RabbitmqSettings): ConnectionDriver<QueueReader> {
+function createReaderDriver(settings: RabbitmqSettings): ConnectionDriver<QueueReader> {
   return {
     load: loadRabbitmq,
     open: (attempt) => openQueueReader(settings, attempt),

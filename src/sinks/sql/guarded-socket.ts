@@ -14,6 +14,6 @@ export function createGuardedSocket(): Socket {
 }
 
 /** A socket that connects, but not to denied addresses. */
-export function connectGuarded(place: { readonly host: string; readonly port: number }): Socket {
-  return endOnException(connect({ ...place, lookup: safeLookup, keepAlive: true, noDelay: true }))
+export function connectGuarded(address: { readonly host: string; readonly port: number }): Socket {
+  return endOnException(connect({ ...address, lookup: safeLookup, keepAlive: true, noDelay: true }))
 }

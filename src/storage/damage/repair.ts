@@ -40,7 +40,7 @@ export interface RepairOptions {
 export async function repairDatabase(options: RepairOptions): Promise<void> {
   const { directory } = options
   const scratch = `${directory}.salvaging`
-  await emptyDirectory(scratch)
+  await clearDirectory(scratch)
   const losses: string[] = []
   const tables = await recoverTables(directory, scratch, losses)
   const logs = await recoverLogs(directory, scratch, losses)
@@ -154,7 +154,7 @@ async function recoverLogs(source: string, target: string, losses: string[]): Pr
   const first = next
   const logDirectory = `${target}.log`
   for (const log of logs) {
-    await emptyDirectory(logDirectory)
+    await clearDirectory(logDirectory)
     await (await LevelDatabase.open(logDirectory)).close()
     await linkFiles([log], source, logDirectory)
     await rename(join(logDirectory, log), join(logDirectory, replayedLog))
@@ -190,7 +190,7 @@ async function rebuildDatabase(scratch: string, options: RepairOptions, losses: 
   }
 }
 
-async function emptyDirectory(directory: string): Promise<void> {
+async function clearDirectory(directory: string): Promise<void> {
   await rm(directory, { recursive: true, force: true })
   await mkdir(directory, { recursive: true, mode: 0o700 })
 }

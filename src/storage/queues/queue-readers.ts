@@ -56,8 +56,8 @@ export class QueueReaders {
   }
 
   /** Returns at most `limit` queued records in order, limited by bytes. Throws StorageFailure. */
-  async read(wanted: PartRequest): Promise<QueuePart> {
-    const { clientId, fromSequence, limit, part } = wanted
+  async read(request: PartRequest): Promise<QueuePart> {
+    const { clientId, fromSequence, limit, part } = request
     const reading = part === undefined ? undefined : this.#openReading(clientId, part)
     if (reading === undefined) return await readQueue(this.#store, clientId, fromSequence, limit)
     let isKept = false

@@ -9,8 +9,8 @@ export function isDatabaseError(error: unknown): error is Error {
 }
 
 /** Returns a StorageFailure that says what was tried; an internal error is returned unchanged. */
-export function toStorageFailure(what: string, error: unknown): unknown {
-  if (error instanceof StorageFailure) return new StorageFailure(`${what}: ${error.message}`)
+export function toStorageFailure(message: string, error: unknown): unknown {
+  if (error instanceof StorageFailure) return new StorageFailure(`${message}: ${error.message}`)
   if (!isDatabaseError(error)) return error
-  return new StorageFailure(`${what}: ${error.message}`, { cause: error })
+  return new StorageFailure(`${message}: ${error.message}`, { cause: error })
 }

@@ -220,11 +220,11 @@ function createNamedContext(
   }
 }
 
-function expectContext(setting: TlsFileSetting, what: string, options: SecureContextOptions): void {
+function expectContext(setting: TlsFileSetting, problem: string, options: SecureContextOptions): void {
   try {
     createSecureContext(options)
   } catch (error) {
-    throw new FileProblem(setting, `${what} (${readOpenSslReason(error as Error)})`)
+    throw new FileProblem(setting, `${problem} (${readOpenSslReason(error as Error)})`)
   }
 }
 

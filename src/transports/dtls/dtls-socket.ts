@@ -69,7 +69,7 @@ export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> 
     wakeAt: (timeMs) => timer.schedule(timeMs, nowMs),
     isUnlimited: isLoopback,
     onOpen: (session) => {
-      const secure = securePeerOf(session)
+      const secure = toSecurePeer(session)
       peers.set(session, { ...session.peer, secure })
       sessions.set(secure.id, session)
     },
@@ -109,7 +109,7 @@ export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> 
   }
 }
 
-function securePeerOf({ credentials, sessionId, peer: openedAt }: DtlsSession): SecurePeer {
+function toSecurePeer({ credentials, sessionId, peer: openedAt }: DtlsSession): SecurePeer {
   const { pskIdentity, certificate } = credentials
   const ofCertificate = certificate === undefined ? undefined : `certificate ${certificate.fingerprint}`
   const identity = pskIdentity === undefined ? ofCertificate : `psk ${pskIdentity}`

@@ -8,7 +8,7 @@ import { SeveralCores } from './several-cores.ts'
 
 const hook: RuleHook = {
   run: (_, message, actions) => {
-    const topic = `$delayed/1/out/${message.payload().toString()}`
+    const topic = `$delayed/1/out/${message.readPayload().toString()}`
     const publication = { topic, payload: Buffer.from('x'), qos: 1, retain: false, properties: undefined } as const
     assert.equal(actions.publish(publication), undefined)
     return 0

@@ -192,7 +192,7 @@ export class PacketClient {
     if (what instanceof Message) {
       const received: ReceivedMessage = {
         topic: what.topic.name,
-        payload: what.payload().toString(),
+        payload: what.readPayload().toString(),
         qos: headBits.qos(head),
         retain: headBits.retain(head),
         dup: headBits.dup(head),

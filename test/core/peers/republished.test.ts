@@ -47,7 +47,7 @@ function republish(): CoreRules {
   const rule: MatchedRule = { id: 'republish', actionQueues: [] }
   const hook: RuleHook = {
     run: (_, message, actions) => {
-      for (const { payload, ...result } of resultsOf(message.topic.name, message.payload().toString())) {
+      for (const { payload, ...result } of resultsOf(message.topic.name, message.readPayload().toString())) {
         const failure = actions.publish({ ...result, payload: Buffer.from(payload), properties: undefined })
         assert.equal(failure, undefined)
       }

@@ -92,7 +92,7 @@ test('between two turns of one member, each other member that is present through
           servedSince.set(picked, new Set())
         }
       }
-      assert.deepEqual(new Set([...group.members()].map((member) => member.subscriber.id)), present)
+      assert.deepEqual(new Set([...group.iterateMembers()].map((member) => member.subscriber.id)), present)
     }),
     { numRuns: 500, seed: 1_883 },
   )

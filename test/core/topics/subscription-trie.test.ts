@@ -19,8 +19,9 @@ function matches(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string[]
   trie.addWildcardSubscribers(topic, subscriberLists)
   for (const filterSubscribers of subscriberLists) {
     filterSubscribers.forEach((subscriber, { qos }) => found.push(`${subscriber.name} ${qos}`))
-    filterSubscribers.forEachGroup((group) => {
-      for (const member of group.members()) found.push(`${group.name} ${member.subscriber.name} ${member.options.qos}`)
+    filterSubscribers.walkGroups((group) => {
+      for (const member of group.iterateMembers())
+        found.push(`${group.name} ${member.subscriber.name} ${member.options.qos}`)
     })
   }
   return found.toSorted()
@@ -34,9 +35,10 @@ function explained(trie: SubscriptionTrie<Subscriber>, topic: TopicName): string
     const entries = [...filterSubscribers.entries()]
     assert.equal(filterSubscribers.size, entries.length)
     for (const [subscriber, { qos }] of entries) found.push(`${subscriber.name} ${qos}`)
-    filterSubscribers.forEachGroup((group) => {
+    filterSubscribers.walkGroups((group) => {
       assert.equal(group.filter, filter)
-      for (const member of group.members()) found.push(`${group.name} ${member.subscriber.name} ${member.options.qos}`)
+      for (const member of group.iterateMembers())
+        found.push(`${group.name} ${member.subscriber.name} ${member.options.qos}`)
     })
   }
   return found.toSorted()

@@ -35,7 +35,7 @@ function summaryOf(plan: DeliveryPlan<Subscriber>): object {
   }))
   const groups = plan.groups.map(
     (group) =>
-      `${group.name} ${group.filter}: ${[...group.members()]
+      `${group.name} ${group.filter}: ${[...group.iterateMembers()]
         .map((member) => member.subscriber.name)
         .toSorted()
         .join()}`,

@@ -193,7 +193,9 @@ function toSettings(
 }
 
 function toPuts(read: readonly ParsedAction[]): readonly Put[] {
-  return read.flatMap(({ configuredActions }) => configuredActions.map((what) => ({ kind: 'actions' as const, what })))
+  return read.flatMap(({ configuredActions }) =>
+    configuredActions.map((resource) => ({ kind: 'actions' as const, what: resource })),
+  )
 }
 
 /** In the form of version 4. */

@@ -93,9 +93,9 @@ function toResponse(rule: Rule, { rules, writer, ofRules, ofServices }: RuleCont
     on_action_failed: rule.onActionFailed,
     created_at: rule.createdAtMs ?? 0,
     metrics: metrics === undefined ? [] : [{ node: rules.nodeName, ...toMetricsResponse(metrics) }],
-    actions: toV4Actions(rule.actions, (action, place) => ({
-      ...toV4Action(action, place, { rules, resources: writer.resources }),
-      metrics: [{ node: rules.nodeName, ...findActionMetrics(action, place, { metrics, ofServices }) }],
+    actions: toV4Actions(rule.actions, (action, index) => ({
+      ...toV4Action(action, index, { rules, resources: writer.resources }),
+      metrics: [{ node: rules.nodeName, ...findActionMetrics(action, index, { metrics, ofServices }) }],
     })),
   }
 }
@@ -105,11 +105,11 @@ type WrittenFallback = Written['actions'][number]['fallbacks'][number]
 /** Counters of fallbacks are behind those of all actions. */
 function toV4Actions(
   actions: readonly unknown[],
-  write: (action: unknown, place: number) => Omit<WrittenFallback, 'fallbacks'>,
+  write: (action: unknown, index: number) => Omit<WrittenFallback, 'fallbacks'>,
 ): Written['actions'] {
   let nextPlace = actions.length
-  return actions.map(splitFallbacks).map(({ action, fallbacks }, place) => ({
-    ...write(action, place),
+  return actions.map(splitFallbacks).map(({ action, fallbacks }, index) => ({
+    ...write(action, index),
     fallbacks: fallbacks.map((fallback) => ({ ...write(fallback, nextPlace++), fallbacks: [] })),
   }))
 }
@@ -130,13 +130,13 @@ function toMetricsResponse(metrics: RuleMetrics): Omit<Written['metrics'][number
 /** An action that sends to a service has its own counters, for all rules that use it. */
 function findActionMetrics(
   action: unknown,
-  place: number,
+  index: number,
   {
     metrics,
     ofServices,
   }: { readonly metrics: RuleMetrics | undefined; readonly ofServices: ReadonlyMap<string, ActionMetrics> },
 ): { success: number; failed: number; taken: number } {
-  if (typeof action !== 'string') return metrics?.functions[place] ?? { success: 0, failed: 0, taken: 0 }
+  if (typeof action !== 'string') return metrics?.functions[index] ?? { success: 0, failed: 0, taken: 0 }
   const { success = 0, failed = 0, matched: taken = 0 } = ofServices.get(action) ?? {}
   return { success, failed, taken }
 }

@@ -30,7 +30,7 @@ async function callByName({ client, operands, options, secrets }: CtlCall): Prom
   const call = parseCall(endpoint, parameters, line?.secret ?? (bodyText === true ? undefined : bodyText))
   if ('usage' in call) return call
   const operation = client[name as EndpointName] as (
-    given: AnyCall,
+    request: AnyCall,
   ) => Promise<{ reply: unknown } | { failure: Failure }>
   const result = await operation(call)
   if ('failure' in result) return result

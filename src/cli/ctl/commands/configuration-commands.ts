@@ -210,8 +210,8 @@ function showChange(reply: Changed): Outcome {
 
 /** A line for each setting, with what became of it. */
 function toChangeRows({ data }: Changed): ChangeRow[] {
-  const toRows = (state: string, of: Changed['data']['changed']): ChangeRow[] =>
-    of.map((change) => ({ shown: { state, ...change } }))
+  const toRows = (state: string, settings: Changed['data']['changed']): ChangeRow[] =>
+    settings.map((change) => ({ shown: { state, ...change } }))
   return [
     ...toRows('changed', data.changed),
     ...toRows('needs a restart', data.needs_restart),

@@ -72,13 +72,13 @@ function createCommands(list: CredentialList): CtlCommand[] {
       name: `${group} add`,
       description: `store a ${what}; its ${secret} is read from the terminal or from stdin`,
       arguments: ['<name>'],
-      run: (call) => withSecret(call, list, (name, given) => list.add(call, name, given)),
+      run: (call) => withSecret(call, list, (name, newSecret) => list.add(call, name, newSecret)),
     },
     {
       name: `${group} update`,
       description: `change the ${secret} of a stored ${what}`,
       arguments: ['<name>'],
-      run: (call) => withSecret(call, list, (name, given) => list.update(call, name, given)),
+      run: (call) => withSecret(call, list, (name, newSecret) => list.update(call, name, newSecret)),
     },
     {
       name: `${group} del`,
@@ -92,7 +92,7 @@ function createCommands(list: CredentialList): CtlCommand[] {
 async function withSecret(
   { secrets, operands: [name = ''] }: CtlCall,
   { secret }: CredentialList,
-  store: (name: string, given: string) => Promise<Result<unknown>>,
+  store: (name: string, newSecret: string) => Promise<Result<unknown>>,
 ): Promise<Outcome> {
   const given = await secrets.next(`${secret} of ${name}`)
   return 'usage' in given ? given : reportDone(store(name, given.secret), `${name} is stored`)

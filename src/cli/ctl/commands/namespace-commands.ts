@@ -70,8 +70,8 @@ export const namespaceCommands: readonly CtlCommand[] = [
 ]
 
 /** Null: the value of the configuration. NaN: the text is not a limit. */
-function parseLimit(given: string | true | undefined): number | 'infinity' | null | undefined {
-  if (given === undefined || given === 'infinity') return given
-  if (given === 'default') return null
-  return /^[1-9]\d{0,9}$/.test(String(given)) ? Number(given) : Number.NaN
+function parseLimit(text: string | true | undefined): number | 'infinity' | null | undefined {
+  if (text === undefined || text === 'infinity') return text
+  if (text === 'default') return null
+  return /^[1-9]\d{0,9}$/.test(String(text)) ? Number(text) : Number.NaN
 }

@@ -107,9 +107,9 @@ function toTextOutcome(reply: unknown): Outcome {
   return { text: JSON.stringify(reply, null, 2), document: reply }
 }
 
-function createRule({ client, operands: [id = '', sql = '', ...given] }: CtlCall): Promise<Outcome> | Outcome {
+function createRule({ client, operands: [id = '', sql = '', ...actionArgs] }: CtlCall): Promise<Outcome> | Outcome {
   const actions: unknown[] = []
-  for (const action of given.flat()) {
+  for (const action of actionArgs.flat()) {
     const read = action.startsWith('{') ? readJson(action) : { value: action }
     if ('usage' in read) return read
     actions.push(read.value)

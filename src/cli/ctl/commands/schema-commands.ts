@@ -62,10 +62,10 @@ interface SchemaSettings {
 }
 
 function withSettings(
-  { operands: [name = '', given = '', text = ''], options }: CtlCall,
+  { operands: [name = '', typeName = '', text = ''], options }: CtlCall,
   run: (name: string, settings: SchemaSettings) => Promise<Outcome>,
 ): Promise<Outcome> | Outcome {
-  const type = types.find((one) => one === given)
+  const type = types.find((one) => one === typeName)
   if (type === undefined) return { usage: `the type of a schema is one of ${types.join(', ')}` }
   const { description } = options
   try {

@@ -24,7 +24,7 @@ export const statusCommands: readonly CtlCommand[] = [
 async function showStatus({ client, options }: CtlCall): Promise<Outcome> {
   const waitSeconds = Number(options['wait'] ?? 0)
   if (!(waitSeconds >= 0)) return { usage: `--wait ${options['wait']}: use a number of seconds, such as 30` }
-  const known = await knownWithin(client, waitSeconds * 1_000)
+  const known = await listKnown(client, waitSeconds * 1_000)
   if ('failure' in known) return known
   const bridges = await client.get_mqtt_bridges()
   if ('failure' in bridges) return bridges
@@ -51,7 +51,7 @@ async function showStatus({ client, options }: CtlCall): Promise<Outcome> {
 }
 
 /** Returns the state as soon as the broker responds: it opens its API after its listeners. After `waitMs`, returns why it does not. */
-async function knownWithin(client: ApiClient, waitMs: number): Promise<Result<Row>> {
+async function listKnown(client: ApiClient, waitMs: number): Promise<Result<Row>> {
   const startedMs = performance.now()
   for (;;) {
     const known = await readNodeStatus(client)

@@ -7,7 +7,7 @@ import {
   connectorSettings,
   connectTimeout,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   ofEmqx,
   poolSize,
   createResourceOptions,
@@ -42,5 +42,5 @@ const clickhouseAction = section('An action that inserts rows into a ClickHouse 
   resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 400 }),
 })
 
-export const clickhouseConnectors = namedSinks('Connections to ClickHouse servers.', clickhouseConnector)
-export const clickhouseActions = namedSinks('Actions that insert rows into ClickHouse.', clickhouseAction)
+export const clickhouseConnectors = listNamedSinks('Connections to ClickHouse servers.', clickhouseConnector)
+export const clickhouseActions = listNamedSinks('Actions that insert rows into ClickHouse.', clickhouseAction)

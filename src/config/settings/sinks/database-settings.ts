@@ -4,7 +4,7 @@ import { section, setting } from '../../schema/setting.ts'
 import {
   actionSettings,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   ofEmqx,
   poolSize,
   createResourceOptions,
@@ -35,10 +35,13 @@ export const sqlAction = section('An action that executes an SQL statement for e
   resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 400 }),
 })
 
-const createDatabaseSections = <Named extends typeof sqlConnector | typeof sqlAction>(what: string, named: Named) => ({
-  pgsql: namedSinks(`${what} PostgreSQL.`, named),
-  timescale: namedSinks(`${what} TimescaleDB.`, named),
-  mysql: namedSinks(`${what} MySQL and MariaDB.`, named),
+const createDatabaseSections = <Named extends typeof sqlConnector | typeof sqlAction>(
+  purpose: string,
+  named: Named,
+) => ({
+  pgsql: listNamedSinks(`${purpose} PostgreSQL.`, named),
+  timescale: listNamedSinks(`${purpose} TimescaleDB.`, named),
+  mysql: listNamedSinks(`${purpose} MySQL and MariaDB.`, named),
 })
 
 export const databaseConnectors = createDatabaseSections('Connections to servers with', sqlConnector)

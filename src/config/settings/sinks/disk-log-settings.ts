@@ -4,7 +4,7 @@ import { path } from '../../schema/path-type.ts'
 import { size } from '../../schema/quantities.ts'
 import { section, setting } from '../../schema/setting.ts'
 import { choice, integer, optional } from '../../schema/setting-type.ts'
-import { actionSettings, anyText, connectorSettings, namedSinks, resourceOptions, template } from './sink-parts.ts'
+import { actionSettings, anyText, connectorSettings, listNamedSinks, resourceOptions, template } from './sink-parts.ts'
 
 const kilobyte = 1_024
 const megabyte = 1_048_576
@@ -47,5 +47,5 @@ const diskLogAction = section('An action that appends a line to the file for eac
   resource_opts: resourceOptions,
 })
 
-export const diskLogConnectors = namedSinks('Files that actions append lines to.', diskLogConnector)
-export const diskLogActions = namedSinks('Actions that append lines to files.', diskLogAction)
+export const diskLogConnectors = listNamedSinks('Files that actions append lines to.', diskLogConnector)
+export const diskLogActions = listNamedSinks('Actions that append lines to files.', diskLogAction)

@@ -9,7 +9,7 @@ import {
   connectorSettings,
   connectTimeout,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   ofEmqx,
   pipelining,
   poolSize,
@@ -73,11 +73,11 @@ const elasticsearchAction = section('An action that writes a document for each r
   resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 400 }),
 })
 
-export const elasticsearchConnectors = namedSinks(
+export const elasticsearchConnectors = listNamedSinks(
   'Connections to Elasticsearch and OpenSearch servers.',
   elasticsearchConnector,
 )
-export const elasticsearchActions = namedSinks(
+export const elasticsearchActions = listNamedSinks(
   'Actions that write documents to Elasticsearch and OpenSearch.',
   elasticsearchAction,
 )

@@ -10,7 +10,7 @@ import {
   connectorSettings,
   connectTimeout,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   pipelining,
   poolSize,
   ofEmqx,
@@ -55,5 +55,5 @@ export const httpAction = section('An action that sends an HTTP request for each
   resource_opts: resourceOptions,
 })
 
-export const httpConnectors = namedSinks('Connections to HTTP services.', httpConnector)
-export const httpActions = namedSinks('Actions that send HTTP requests.', httpAction)
+export const httpConnectors = listNamedSinks('Connections to HTTP services.', httpConnector)
+export const httpActions = listNamedSinks('Actions that send HTTP requests.', httpAction)

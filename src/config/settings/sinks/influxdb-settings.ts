@@ -8,7 +8,7 @@ import {
   connectorSettings,
   connectTimeout,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   poolSize,
   createResourceOptions,
   template,
@@ -51,5 +51,5 @@ const influxdbAction = section('An action that writes points for each result.', 
   resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 400 }),
 })
 
-export const influxdbConnectors = namedSinks('Connections to InfluxDB servers.', influxdbConnector)
-export const influxdbActions = namedSinks('Actions that write points to InfluxDB.', influxdbAction)
+export const influxdbConnectors = listNamedSinks('Connections to InfluxDB servers.', influxdbConnector)
+export const influxdbActions = listNamedSinks('Actions that write points to InfluxDB.', influxdbAction)

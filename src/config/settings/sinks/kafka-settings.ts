@@ -12,7 +12,7 @@ import {
   connectorSettings,
   connectTimeout,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   ofEmqx,
   createResourceOptions,
   sourceSettings,
@@ -134,6 +134,6 @@ const kafkaSource = section(
   },
 )
 
-export const kafkaConnectors = namedSinks('Connections to Kafka clusters.', kafkaConnector)
-export const kafkaActions = namedSinks('Actions that send records to Kafka.', kafkaAction)
-export const kafkaSources = namedSinks('Sources that read records from Kafka.', kafkaSource)
+export const kafkaConnectors = listNamedSinks('Connections to Kafka clusters.', kafkaConnector)
+export const kafkaActions = listNamedSinks('Actions that send records to Kafka.', kafkaAction)
+export const kafkaSources = listNamedSinks('Sources that read records from Kafka.', kafkaSource)

@@ -9,7 +9,7 @@ import {
   connectorSettings,
   connectTimeout,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   ofEmqx,
   poolSize,
   createResourceOptions,
@@ -61,5 +61,5 @@ const mongodbAction = section('An action that inserts a document for each result
   resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 100 }),
 })
 
-export const mongodbConnectors = namedSinks('Connections to MongoDB databases.', mongodbConnector)
-export const mongodbActions = namedSinks('Actions that insert documents into MongoDB.', mongodbAction)
+export const mongodbConnectors = listNamedSinks('Connections to MongoDB databases.', mongodbConnector)
+export const mongodbActions = listNamedSinks('Actions that insert documents into MongoDB.', mongodbAction)

@@ -7,7 +7,7 @@ import {
   actionSettings,
   connectTimeout,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   ofEmqx,
   resourceOptions,
   serverSettings,
@@ -73,6 +73,6 @@ const mqttSource = section('A source that subscribes at a remote broker. Rules n
   }),
 })
 
-export const mqttConnectors = namedSinks('Connections to remote MQTT brokers.', mqttConnector)
-export const mqttActions = namedSinks('Actions that publish messages to remote MQTT brokers.', mqttAction)
-export const mqttSources = namedSinks('Sources that subscribe at remote MQTT brokers.', mqttSource)
+export const mqttConnectors = listNamedSinks('Connections to remote MQTT brokers.', mqttConnector)
+export const mqttActions = listNamedSinks('Actions that publish messages to remote MQTT brokers.', mqttAction)
+export const mqttSources = listNamedSinks('Sources that subscribe at remote MQTT brokers.', mqttSource)

@@ -5,7 +5,7 @@ import { boolean, choice, integer, optional } from '../../schema/setting-type.ts
 import {
   actionSettings,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   createResourceOptions,
   serverSettings,
   sourceSettings,
@@ -77,6 +77,6 @@ const natsSource = section(
   },
 )
 
-export const natsConnectors = namedSinks('Connections to NATS servers.', natsConnector)
-export const natsActions = namedSinks('Actions that publish messages to NATS.', natsAction)
-export const natsSources = namedSinks('Sources that receive messages from NATS.', natsSource)
+export const natsConnectors = listNamedSinks('Connections to NATS servers.', natsConnector)
+export const natsActions = listNamedSinks('Actions that publish messages to NATS.', natsAction)
+export const natsSources = listNamedSinks('Sources that receive messages from NATS.', natsSource)

@@ -9,7 +9,7 @@ import {
   connectorSettings,
   connectTimeout,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   poolSize,
   resourceOptions,
 } from './sink-parts.ts'
@@ -45,5 +45,5 @@ const prometheusAction = section('An action that sends a sample for each result.
   resource_opts: resourceOptions,
 })
 
-export const prometheusConnectors = namedSinks('Connections to Prometheus servers.', prometheusConnector)
-export const prometheusActions = namedSinks('Actions that send samples to Prometheus.', prometheusAction)
+export const prometheusConnectors = listNamedSinks('Connections to Prometheus servers.', prometheusConnector)
+export const prometheusActions = listNamedSinks('Actions that send samples to Prometheus.', prometheusAction)

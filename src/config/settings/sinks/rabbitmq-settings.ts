@@ -8,7 +8,7 @@ import {
   actionSettings,
   anyText,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   ofEmqx,
   createResourceOptions,
   serverSettings,
@@ -95,6 +95,6 @@ const rabbitmqSource = section(
   },
 )
 
-export const rabbitmqConnectors = namedSinks('Connections to RabbitMQ servers.', rabbitmqConnector)
-export const rabbitmqActions = namedSinks('Actions that publish messages to RabbitMQ.', rabbitmqAction)
-export const rabbitmqSources = namedSinks('Sources that receive messages from RabbitMQ.', rabbitmqSource)
+export const rabbitmqConnectors = listNamedSinks('Connections to RabbitMQ servers.', rabbitmqConnector)
+export const rabbitmqActions = listNamedSinks('Actions that publish messages to RabbitMQ.', rabbitmqAction)
+export const rabbitmqSources = listNamedSinks('Sources that receive messages from RabbitMQ.', rabbitmqSource)

@@ -6,7 +6,7 @@ import { choice, integer, optional } from '../../schema/setting-type.ts'
 import {
   actionSettings,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   ofEmqx,
   createResourceOptions,
   serverSettings,
@@ -45,5 +45,5 @@ const redisAction = section('An action that sends a Redis command for each resul
   resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 400 }),
 })
 
-export const redisConnectors = namedSinks('Connections to Redis servers.', redisConnector)
-export const redisActions = namedSinks('Actions that send commands to Redis.', redisAction)
+export const redisConnectors = listNamedSinks('Connections to Redis servers.', redisConnector)
+export const redisActions = listNamedSinks('Actions that send commands to Redis.', redisAction)

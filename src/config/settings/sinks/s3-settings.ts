@@ -11,7 +11,7 @@ import {
   connectorSettings,
   connectTimeout,
   maybeText,
-  namedSinks,
+  listNamedSinks,
   ofEmqx,
   poolSize,
   resourceOptions,
@@ -113,5 +113,5 @@ const s3Action = section('An action that uploads objects.', {
   resource_opts: resourceOptions,
 })
 
-export const s3Connectors = namedSinks('Connections to S3 and services with the S3 API.', s3Connector)
-export const s3Actions = namedSinks('Actions that upload objects to S3.', s3Action)
+export const s3Connectors = listNamedSinks('Connections to S3 and services with the S3 API.', s3Connector)
+export const s3Actions = listNamedSinks('Actions that upload objects to S3.', s3Action)

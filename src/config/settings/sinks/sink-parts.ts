@@ -19,7 +19,7 @@ export const maybeText = optional(anyText, 'none')
 export const template = multilineText(maxTemplateBytes)
 
 /** All connectors or actions of one type, by their names. */
-export function namedSinks<Named extends SchemaNode>(description: string, named: Named): Section<{}, Named> {
+export function listNamedSinks<Named extends SchemaNode>(description: string, named: Named): Section<{}, Named> {
   return namedSection(description, { entries: {}, placeholder: 'name', named, isOfNamespaces: true })
 }
 

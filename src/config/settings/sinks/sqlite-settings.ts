@@ -3,7 +3,7 @@
 import { path } from '../../schema/path-type.ts'
 import { section, setting } from '../../schema/setting.ts'
 import { optional } from '../../schema/setting-type.ts'
-import { actionSettings, connectorSettings, namedSinks, createResourceOptions, template } from './sink-parts.ts'
+import { actionSettings, connectorSettings, listNamedSinks, createResourceOptions, template } from './sink-parts.ts'
 
 /** Also of what `rules.sqlite` of NanoMQ makes. */
 export const sqliteConnector = section('An SQLite file.', {
@@ -30,5 +30,5 @@ export const sqliteAction = section('An action that executes an SQL statement fo
   resource_opts: createResourceOptions({ batchSize: 100, inflightWindow: 200 }),
 })
 
-export const sqliteConnectors = namedSinks('SQLite files.', sqliteConnector)
-export const sqliteActions = namedSinks('Actions that write rows to SQLite files.', sqliteAction)
+export const sqliteConnectors = listNamedSinks('SQLite files.', sqliteConnector)
+export const sqliteActions = listNamedSinks('Actions that write rows to SQLite files.', sqliteAction)

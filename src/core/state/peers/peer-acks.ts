@@ -36,10 +36,13 @@ export class PeerAcks {
    * Records that message `number` was handled. `batch` contains its changes; 0: it needs no write. `isAwaited`: the peer
    * waits for the confirmation.
    */
-  recordHandled(number: number, how: { batch: number; isAwaited: boolean; barrier?: CommitBarrier | undefined }): void {
-    if (how.isAwaited) this.#awaited = number
-    if (how.barrier !== undefined) this.#withhold(number, { batch: how.batch, barrier: how.barrier })
-    else this.recordUnawaited(number, how.batch)
+  recordHandled(
+    number: number,
+    options: { batch: number; isAwaited: boolean; barrier?: CommitBarrier | undefined },
+  ): void {
+    if (options.isAwaited) this.#awaited = number
+    if (options.barrier !== undefined) this.#withhold(number, { batch: options.batch, barrier: options.barrier })
+    else this.recordUnawaited(number, options.batch)
   }
 
   /** Records a handled message, without a peer that waits for the confirmation and without a barrier. */

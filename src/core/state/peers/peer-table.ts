@@ -57,7 +57,7 @@ export class PeerTable {
   }
 
   /** Returns the shard that owns the topic or exclusive filter; undefined if that is this shard. */
-  ownerOf(name: string): Peer | undefined {
+  findOwner(name: string): Peer | undefined {
     const owner = computeTopicShard(name, this.shard.count)
     return owner === this.shard.own ? undefined : this.requirePeer(owner)
   }

@@ -40,18 +40,18 @@ export class ReceivedPacketIds {
   add(
     publisher: string,
     packetId: PacketId,
-    how: { isStored: boolean; nowMs: number; assignments?: SharedAssignments | undefined },
+    options: { isStored: boolean; nowMs: number; assignments?: SharedAssignments | undefined },
   ): void {
     let known = this.#publishers.get(publisher)
     if (known === undefined) {
       known = { ids: new PacketIdSet(), onDisk: new PacketIdSet(), assignments: undefined }
       this.#publishers.set(publisher, known)
     }
-    known.ids.add(packetId, how.nowMs)
-    if (how.isStored) known.onDisk.add(packetId, how.nowMs)
-    if (how.assignments === undefined) return
+    known.ids.add(packetId, options.nowMs)
+    if (options.isStored) known.onDisk.add(packetId, options.nowMs)
+    if (options.assignments === undefined) return
     known.assignments ??= new Map()
-    known.assignments.set(packetId, how.assignments)
+    known.assignments.set(packetId, options.assignments)
   }
 
   /** Deletes a packet identifier. Returns whether it was known, and where. */

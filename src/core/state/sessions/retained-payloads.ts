@@ -42,10 +42,10 @@ export class RetainedPayloads<Reader extends object> {
   }
 
   /** Keeps the message in memory until the batch with its record is durable. */
-  addUnwritten(of: StoredRetained, message: Message, batch: number): void {
-    this.#unwritten.set(of, message)
-    this.#byBatch.push({ batch, of })
-    this.#memory.add('retained', of.size)
+  addUnwritten(stored: StoredRetained, message: Message, batch: number): void {
+    this.#unwritten.set(stored, message)
+    this.#byBatch.push({ batch, of: stored })
+    this.#memory.add('retained', stored.size)
   }
 
   /** Batches up to `number` are durable. */
@@ -57,43 +57,43 @@ export class RetainedPayloads<Reader extends object> {
   }
 
   /** `lost`: its record is damaged. Undefined: it must be read. */
-  get(of: StoredRetained): Message | 'lost' | undefined {
-    return this.#unwritten.get(of) ?? this.#readings.get(of)?.message ?? this.#readFromCache(of)
+  get(stored: StoredRetained): Message | 'lost' | undefined {
+    return this.#unwritten.get(stored) ?? this.#readings.get(stored)?.message ?? this.#readFromCache(stored)
   }
 
   /** `not-requested`: the caller must request it from the store. `full`: the reader waits in line. */
-  addReader(of: StoredRetained, reader: Reader): 'not-requested' | 'requested' | 'full' {
-    const known = this.#readings.get(of)
-    if (known === undefined && this.#readBytes > 0 && this.#readBytes + of.size > maxReadBytes) {
+  addReader(stored: StoredRetained, reader: Reader): 'not-requested' | 'requested' | 'full' {
+    const known = this.#readings.get(stored)
+    if (known === undefined && this.#readBytes > 0 && this.#readBytes + stored.size > maxReadBytes) {
       this.#inLine.add(reader)
       return 'full'
     }
-    const reading = known ?? this.#begin(of)
+    const reading = known ?? this.#begin(stored)
     reading.readers.add(reader)
     const wanted = this.#wantedBy.get(reader)
-    if (wanted === undefined) this.#wantedBy.set(reader, new Set([of]))
-    else wanted.add(of)
+    if (wanted === undefined) this.#wantedBy.set(reader, new Set([stored]))
+    else wanted.add(stored)
     return known === undefined ? 'not-requested' : 'requested'
   }
 
   /** The message was read; undefined: its record is damaged. Returns the readers to wake. */
-  recordRead(of: StoredRetained, message: Message | undefined): Reader[] {
-    const reading = this.#readings.get(of)
+  recordRead(stored: StoredRetained, message: Message | undefined): Reader[] {
+    const reading = this.#readings.get(stored)
     if (reading === undefined) return [] // The topic has another message now.
     reading.message = message ?? 'lost'
-    if (reading.readers.size === 0) this.#end(of, reading)
+    if (reading.readers.size === 0) this.#end(stored, reading)
     return [...reading.readers]
   }
 
   /** The reader has the message or no longer needs it. */
-  release(of: StoredRetained, reader: Reader): void {
+  release(stored: StoredRetained, reader: Reader): void {
     const wanted = this.#wantedBy.get(reader)
-    if (wanted?.delete(of) !== true) return
+    if (wanted?.delete(stored) !== true) return
     if (wanted.size === 0) this.#wantedBy.delete(reader)
-    const reading = this.#readings.get(of)
+    const reading = this.#readings.get(stored)
     if (reading === undefined) return
     reading.readers.delete(reader)
-    if (reading.readers.size === 0 && reading.message !== undefined) this.#end(of, reading)
+    if (reading.readers.size === 0 && reading.message !== undefined) this.#end(stored, reading)
   }
 
   /** The reader needs nothing for now. */
@@ -103,17 +103,17 @@ export class RetainedPayloads<Reader extends object> {
   }
 
   /** The message was replaced or deleted. Returns the readers to wake. */
-  forget(of: StoredRetained): Reader[] {
-    this.#forgetUnwritten(of)
-    const cached = this.#cached.get(of)
-    if (cached !== undefined) this.#evict(of)
-    const reading = this.#readings.get(of)
+  forget(stored: StoredRetained): Reader[] {
+    this.#forgetUnwritten(stored)
+    const cached = this.#cached.get(stored)
+    if (cached !== undefined) this.#evict(stored)
+    const reading = this.#readings.get(stored)
     if (reading === undefined) return []
-    this.#readings.delete(of)
-    this.#readBytes -= of.size
-    this.#memory.add('retained', -of.size)
+    this.#readings.delete(stored)
+    this.#readBytes -= stored.size
+    this.#memory.add('retained', -stored.size)
     const readers = [...reading.readers]
-    for (const reader of readers) this.release(of, reader)
+    for (const reader of readers) this.release(stored, reader)
     return readers
   }
 
@@ -129,41 +129,41 @@ export class RetainedPayloads<Reader extends object> {
     return woken
   }
 
-  #forgetUnwritten(of: StoredRetained): void {
-    if (this.#unwritten.delete(of)) this.#memory.add('retained', -of.size)
+  #forgetUnwritten(stored: StoredRetained): void {
+    if (this.#unwritten.delete(stored)) this.#memory.add('retained', -stored.size)
   }
 
-  #begin(of: StoredRetained): Reading<Reader> {
+  #begin(stored: StoredRetained): Reading<Reader> {
     const reading: Reading<Reader> = { message: undefined, readers: new Set() }
-    this.#readings.set(of, reading)
-    this.#readBytes += of.size
-    this.#memory.add('retained', of.size)
+    this.#readings.set(stored, reading)
+    this.#readBytes += stored.size
+    this.#memory.add('retained', stored.size)
     return reading
   }
 
-  #end(of: StoredRetained, { message }: Reading<Reader>): void {
-    this.#readings.delete(of)
-    this.#readBytes -= of.size
-    if (message === undefined || message === 'lost') return this.#memory.add('retained', -of.size)
-    this.#cached.set(of, message)
-    this.#cachedBytes += of.size
+  #end(stored: StoredRetained, { message }: Reading<Reader>): void {
+    this.#readings.delete(stored)
+    this.#readBytes -= stored.size
+    if (message === undefined || message === 'lost') return this.#memory.add('retained', -stored.size)
+    this.#cached.set(stored, message)
+    this.#cachedBytes += stored.size
     for (const oldest of this.#cached.keys()) {
       if (this.#cachedBytes <= maxCachedBytes) break
       this.#evict(oldest)
     }
   }
 
-  #readFromCache(of: StoredRetained): Message | undefined {
-    const message = this.#cached.get(of)
+  #readFromCache(stored: StoredRetained): Message | undefined {
+    const message = this.#cached.get(stored)
     if (message === undefined) return undefined
-    this.#cached.delete(of)
-    this.#cached.set(of, message)
+    this.#cached.delete(stored)
+    this.#cached.set(stored, message)
     return message
   }
 
-  #evict(of: StoredRetained): void {
-    this.#cached.delete(of)
-    this.#cachedBytes -= of.size
-    this.#memory.add('retained', -of.size)
+  #evict(stored: StoredRetained): void {
+    this.#cached.delete(stored)
+    this.#cachedBytes -= stored.size
+    this.#memory.add('retained', -stored.size)
   }
 }

@@ -49,8 +49,8 @@ export class SessionTable {
   }
 
   /** Undefined if the place is free. */
-  at(place: number): Session | undefined {
-    return this.#places[place]
+  at(index: number): Session | undefined {
+    return this.#places[index]
   }
 
   values(): IterableIterator<Session> {

@@ -187,7 +187,7 @@ export class Session {
   }
 }
 
-export function newInternalSession(): InternalSession {
+export function createInternalSession(): InternalSession {
   return { spool: undefined, ackLatency: undefined, drops: undefined }
 }
 

@@ -107,7 +107,7 @@ export class CoapEndpoint {
       return
     }
     const { message } = read
-    const owner = isForwarded || place.shards === 1 ? place.own : this.#ownerOf(message, peer)
+    const owner = isForwarded || place.shards === 1 ? place.own : this.#findOwner(message, peer)
     if (owner !== place.own) return this.#dependencies.forward(owner, bytes, peer)
     this.proofs.recordReceived(peer, bytes.length)
     if (this.#dependencies.isBanned(peer.address))
@@ -121,7 +121,7 @@ export class CoapEndpoint {
       this.#gateway.handleRequest({ request: message, peer, bytes: bytes.length })
   }
 
-  #ownerOf(message: CoapMessage, peer: PeerAddress): number {
+  #findOwner(message: CoapMessage, peer: PeerAddress): number {
     const { place } = this.#dependencies
     if (message.type === coapTypes.ack || message.type === coapTypes.rst) return message.messageId % place.shards
     return message.code === 0 ? place.own : this.#gateway.findOwner(message, peer)
@@ -184,7 +184,7 @@ export class CoapEndpoint {
     const { peer, request } = exchange
     const block = readBlock(request, options.block2)
     const requestedBytes = block === undefined || block === 'bad' ? Infinity : block.bytes
-    const maxBytes = Math.min(requestedBytes, this.#maxPayloadBytes(exchange))
+    const maxBytes = Math.min(requestedBytes, this.#computeMaxPayloadBytes(exchange))
     const nowMs = this.#dependencies.nowMs()
     return this.blocks.begin(payload, { peer: toAssociationKey(peer), target: readTarget(request), maxBytes, nowMs })
   }
@@ -198,14 +198,14 @@ export class CoapEndpoint {
     const next = this.blocks.next(block, {
       peer: toAssociationKey(peer),
       target: readTarget(request),
-      maxBytes: this.#maxPayloadBytes(exchange),
+      maxBytes: this.#computeMaxPayloadBytes(exchange),
     })
     if (next === undefined) return { code: code(4, 8) }
     return { code: code(2, 5), options: [createBlockOption(options.block2, next.block)], payload: next.payload }
   }
 
   /** Returns the maximum payload of a response. It is limited for an address that has not proven itself, which may be forged. */
-  #maxPayloadBytes({ peer, bytes }: Exchange): number {
+  #computeMaxPayloadBytes({ peer, bytes }: Exchange): number {
     if (this.proofs.isProven(peer)) return Infinity
     return Math.max(minResponseBytes, bytes * maxAmplification) - responseHeadBytes
   }

@@ -106,7 +106,7 @@ export class DeviceRequests {
       this.#settle(due.subject, { outcome: 'timeout' })
   }
 
-  #send(pending: Pending, more?: Block): void {
+  #send(pending: Pending, nextBlock?: Block): void {
     const { request, token } = pending
     const { message, peer } = request
     const isLarge = message.payload.length > blockBytes
@@ -117,11 +117,11 @@ export class DeviceRequests {
       ...message,
       token,
       // A request for a later block has no payload.
-      payload: more === undefined ? payload : Buffer.alloc(0),
+      payload: nextBlock === undefined ? payload : Buffer.alloc(0),
       options: [
-        ...message.options.filter(({ number }) => more === undefined || number !== options.observe),
-        ...(isLarge && more === undefined ? [createBlockOption(options.block1, sending)] : []),
-        ...(more === undefined ? [] : [createBlockOption(options.block2, more)]),
+        ...message.options.filter(({ number }) => nextBlock === undefined || number !== options.observe),
+        ...(isLarge && nextBlock === undefined ? [createBlockOption(options.block1, sending)] : []),
+        ...(nextBlock === undefined ? [] : [createBlockOption(options.block2, nextBlock)]),
       ],
     }
     this.#exchanges.sendConfirmable(
@@ -132,7 +132,7 @@ export class DeviceRequests {
           if (outcome !== 'acknowledged') return this.#settle(pending, { outcome: 'timeout' })
           if (response === undefined || response.code === 0) return this.#awaitResponse(pending)
           if (response.token.equals(token)) this.#take(pending, response)
-          else this.#sendRenumbered(pending, more)
+          else this.#sendRenumbered(pending, nextBlock)
         },
       },
       peer,
@@ -143,11 +143,11 @@ export class DeviceRequests {
    * [RFC 7252 4.2, 5.3.2] The device has repeated its response to an earlier request with the same message ID, which
    * the broker sent before it restarted: the device has not taken this request.
    */
-  #sendRenumbered(pending: Pending, more: Block | undefined): void {
+  #sendRenumbered(pending: Pending, nextBlock: Block | undefined): void {
     if (this.#pending.get(toRequestKey(pending)) !== pending) return
     if (pending.renumbered++ >= maxRenumbered) return this.#settle(pending, { outcome: 'timeout' })
     this.#exchanges.renumber()
-    this.#send(pending, more)
+    this.#send(pending, nextBlock)
   }
 
   #awaitResponse(pending: Pending): void {

@@ -146,12 +146,12 @@ export class ClientRequests {
     topicIds.runWhenDurable(() => this.#send(this.#codec.regack(topicId, messageId, accepted)))
   }
 
-  #handlePublish({ flags, topicId, messageId, payload, topic: given }: SnRequest & { type: 'publish' }): void {
+  #handlePublish({ flags, topicId, messageId, payload, topic: topicName }: SnRequest & { type: 'publish' }): void {
     const qos: QoS = flags.qos === -1 ? 0 : flags.qos
     const refuse = (returnCode: SnReturnCode): void =>
       this.#send(this.#codec.refusePublish({ qos, topicId, messageId, returnCode }))
-    if (flags.topicKind === 3 && given === undefined) return refuse(returnCodes.notSupported)
-    const text = given ?? this.#findTopicName(flags, topicId)
+    if (flags.topicKind === 3 && topicName === undefined) return refuse(returnCodes.notSupported)
+    const text = topicName ?? this.#findTopicName(flags, topicId)
     if (text === undefined) return refuse(returnCodes.invalidTopicId)
     const name = parseTopicName(text)
     if (name === undefined) return refuse(returnCodes.notSupported)

@@ -67,7 +67,7 @@ export class SnMessages implements DeliveryClient, RequestingClient {
   }
 
   /** The client has another address. */
-  noteMoved(): void {
+  handleMove(): void {
     this.#deliveries?.handleAddressChange()
   }
 

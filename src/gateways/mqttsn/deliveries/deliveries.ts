@@ -128,7 +128,7 @@ export class Deliveries {
   handleAddressChange(): void {
     this.#challenge.end()
     if (this.#inFlight !== undefined) this.#inFlight.provesAddress = false
-    this.#registrations.noteMoved()
+    this.#registrations.handleMove()
   }
 
   resume(): void {

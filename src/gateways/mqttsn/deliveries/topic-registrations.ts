@@ -95,7 +95,7 @@ export class TopicRegistrations {
   }
 
   /** The client has another address: REGACK of a packet that was sent to the previous one proves nothing. */
-  noteMoved(): void {
+  handleMove(): void {
     for (const registration of this.#pending.values()) registration.provesAddress = false
   }
 

@@ -57,7 +57,7 @@ export class OidcProvider {
   }
 
   /** Exchanges a code for the claims of its user. `issuer`: the parameter `iss` of the address to which the provider redirected the browser. */
-  async exchangeCode(shown: {
+  async exchangeCode(response: {
     readonly code: string
     readonly issuer: string | undefined
     readonly nonce: string
@@ -69,13 +69,13 @@ export class OidcProvider {
     // The state is checked already: it found the login. Without it here, the library requires that there is none.
     const redirect = new URL(this.config.redirectUri)
     redirect.search = new URLSearchParams({
-      code: shown.code,
-      ...(shown.issuer === undefined ? {} : { iss: shown.issuer }),
+      code: response.code,
+      ...(response.issuer === undefined ? {} : { iss: response.issuer }),
     }).toString()
     const tokens = await callLibrary(() =>
       library.authorizationCodeGrant(provider, redirect, {
-        expectedNonce: shown.nonce,
-        pkceCodeVerifier: shown.verifier,
+        expectedNonce: response.nonce,
+        pkceCodeVerifier: response.verifier,
         idTokenExpected: true,
       }),
     )

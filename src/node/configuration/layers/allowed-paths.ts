@@ -64,7 +64,7 @@ export class AllowedPaths {
    * Returns an error for each setting with which the broker writes a file that the configuration includes: its lines may come from
    * messages, and would be settings after the next reload, also those that the API may not change. `includes`: absolute paths.
    */
-  errorsOfIncludes(
+  findIncludeErrors(
     config: GodwitConfig,
     configurationFolder: string,
     includes: readonly string[],

@@ -170,7 +170,7 @@ export function loadLayers(
   if (origin === 'file') paths.setLocal(loaded.config, folder)
   const errors = [
     ...(origin === 'file' || passesOverFiles ? [] : paths.findErrors(loaded.config, folder)),
-    ...paths.errorsOfIncludes(loaded.config, folder, layers.document?.includes ?? []),
+    ...paths.findIncludeErrors(loaded.config, folder, layers.document?.includes ?? []),
   ]
   return errors.length === 0 ? loaded : { errors }
 }
