@@ -92,8 +92,10 @@ describe('the package', () => {
     const places = new Set(files.map((path) => path.split('/')[0]))
     assert.deepEqual([...places].toSorted(), [
       'CHANGELOG.md',
+      'CONTRIBUTING.md',
       'LICENSE',
       'README.md',
+      'SECURITY.md',
       'THIRD-PARTY-LICENSES',
       'bin',
       'deploy',
