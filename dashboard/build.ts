@@ -11,7 +11,7 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { endpoints } from '../src/api/endpoints.ts'
-import { operationTable } from '../src/contract/index.ts'
+import { createOperationTable } from '../src/contract/index.ts'
 
 const checkout = fileURLToPath(new URL('../', import.meta.url))
 const target = join(checkout, 'dist', 'dashboard')
@@ -36,7 +36,7 @@ const { metafile } = await build({
   chunkNames: '[name]-[hash]',
   // `src/protocol` reads and writes packets in Buffers.
   inject: [join(checkout, 'dashboard', 'src', 'state', 'byte-buffer.ts')],
-  define: { OPERATIONS: JSON.stringify(operationTable(endpoints)), 'process.env.NODE_ENV': '"production"' },
+  define: { OPERATIONS: JSON.stringify(createOperationTable(endpoints)), 'process.env.NODE_ENV': '"production"' },
   metafile: true,
   absWorkingDir: checkout,
   logLevel: 'warning',

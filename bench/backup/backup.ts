@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { memberOfTable, metaMember, ownFormat, ownProduct, writeArchive, writeMeta } from '../../src/backup/index.ts'
+import { toTableMember, metaMember, ownFormat, ownProduct, writeArchive, writeMeta } from '../../src/backup/index.ts'
 import { createClient, type Result } from '../../src/contract/index.ts'
 import { endpoints } from '../../src/api/endpoints.ts'
 
@@ -76,7 +76,7 @@ async function makeArchive(): Promise<void> {
       hash.update(piece)
       bytes += piece.length
     }
-    return { name: memberOfTable(table), bytes, sha256: hash.digest('hex'), readContent: lines }
+    return { name: toTableMember(table), bytes, sha256: hash.digest('hex'), readContent: lines }
   })
   const meta = writeMeta({
     product: ownProduct,

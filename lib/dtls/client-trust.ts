@@ -2,7 +2,7 @@
 // does not offer it separately. A certificate with anything that this code does not know is rejected.
 
 import { X509Certificate } from 'node:crypto'
-import { contentOf, derTags, contentBytes, MalformedDer, partsOf, sequenceIn } from '../certificates/index.ts'
+import { readContent, derTags, sliceContent, MalformedDer, parseParts, readSequence } from '../certificates/index.ts'
 import { HandshakeFailure } from './alerts.ts'
 
 const maxChain = 8
@@ -140,27 +140,27 @@ function readCertificateLimits(certificate: X509Certificate): Limits {
 }
 
 function readLimits(der: Buffer): Limits {
-  const [signed] = partsOf(sequenceIn(der))
-  const extensions = partsOf(contentOf(signed, derTags.sequence)).find(({ tag }) => tag === derTags.context3)
+  const [signed] = parseParts(readSequence(der))
+  const extensions = parseParts(readContent(signed, derTags.sequence)).find(({ tag }) => tag === derTags.context3)
   let limits: Limits = { pathLength: maxChain, keyUsage: undefined }
   if (extensions === undefined) return limits
-  for (const extension of partsOf(sequenceIn(contentBytes(extensions)))) {
-    const [identifier, ...rest] = partsOf(contentOf(extension, derTags.sequence))
-    const id = contentOf(identifier, derTags.identifier).toString('hex')
-    const value = contentOf(rest.at(-1), derTags.bytes)
+  for (const extension of parseParts(readSequence(sliceContent(extensions)))) {
+    const [identifier, ...rest] = parseParts(readContent(extension, derTags.sequence))
+    const id = readContent(identifier, derTags.identifier).toString('hex')
+    const value = readContent(rest.at(-1), derTags.bytes)
     if (rest[0]?.tag === derTags.boolean && !understood.includes(id))
       throw new MalformedDer('it has an unknown critical extension')
     if (id === extensionIds.basicConstraints) limits = { ...limits, pathLength: parsePathLength(value) }
     // The first byte of a bit string is the number of unused bits in the last byte.
     if (id === extensionIds.keyUsage)
-      limits = { ...limits, keyUsage: contentOf(partsOf(value)[0], derTags.bits)[1] ?? 0 }
+      limits = { ...limits, keyUsage: readContent(parseParts(value)[0], derTags.bits)[1] ?? 0 }
   }
   return limits
 }
 
 function parsePathLength(value: Buffer): number {
-  const length = partsOf(sequenceIn(value)).find(({ tag }) => tag === derTags.integer)
+  const length = parseParts(readSequence(value)).find(({ tag }) => tag === derTags.integer)
   if (length === undefined) return maxChain
-  const [first = 0, ...others] = contentBytes(length)
+  const [first = 0, ...others] = sliceContent(length)
   return others.length > 0 ? maxChain : first
 }

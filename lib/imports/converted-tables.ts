@@ -2,8 +2,8 @@
 
 import { InvalidArchive, quoteText } from '../../src/backup/index.ts'
 import {
-  memberOfTable,
-  nameOfRecord,
+  toTableMember,
+  formatRecordName,
   readRow,
   type TableName,
   type TableRecord,
@@ -30,11 +30,11 @@ export function toMembers(tables: Partial<Record<TableName, TableRecord[]>>, ski
       const problem = findProblem(table, line)
       if (problem === undefined) lines.push(line)
       else if (isRestriction(record))
-        throw new InvalidArchive(`${table}: ${quoteText(nameOfRecord(record))} ${problem}`)
-      else skipped.push(`${table}: ${quoteText(nameOfRecord(record))} ${problem}`)
+        throw new InvalidArchive(`${table}: ${quoteText(formatRecordName(record))} ${problem}`)
+      else skipped.push(`${table}: ${quoteText(formatRecordName(record))} ${problem}`)
     }
     if (lines.length === 0) continue
-    members.set(memberOfTable(table), { content: Buffer.from(lines.join('')), count: lines.length, table })
+    members.set(toTableMember(table), { content: Buffer.from(lines.join('')), count: lines.length, table })
   }
   return members
 }

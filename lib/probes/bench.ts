@@ -2,7 +2,7 @@
 // `npm run bench`, whose load generator needs less time per message.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectPacket, type LinkOptions, MqttClient, receiveLimits } from '../../src/mqtt-client/index.ts'
+import { createConnectPacket, type LinkOptions, MqttClient, createReceiveLimits } from '../../src/mqtt-client/index.ts'
 import {
   type PublishPacket,
   reasonCodes,
@@ -10,7 +10,7 @@ import {
   type TopicName,
   TopicTable,
 } from '../../src/protocol/index.ts'
-import { connectionErrorText } from '../../src/telemetry/index.ts'
+import { describeConnectionError } from '../../src/telemetry/index.ts'
 import { LatencyHistogram } from './latency-histogram.ts'
 import { ProbeSocket, type ProbeTarget, trustOption } from './probe-socket.ts'
 import type { ProbeVersion } from './wire.ts'
@@ -72,7 +72,7 @@ export async function runBench(
     await run.prepare()
   } catch (error) {
     run.close()
-    return { problem: connectionErrorText(error as Error, trustOption) }
+    return { problem: describeConnectionError(error as Error, trustOption) }
   }
   const result = await run.measure(onInterval)
   run.close()
@@ -101,7 +101,12 @@ class BenchRun {
   constructor(options: BenchOptions) {
     this.#options = options
     const topics = new TopicTable(maxCachedTopics)
-    const decoder = { role: 'client', version: options.version, topics, ...receiveLimits(maxPacketBytes) } as const
+    const decoder = {
+      role: 'client',
+      version: options.version,
+      topics,
+      ...createReceiveLimits(maxPacketBytes),
+    } as const
     this.#link = { decoder, later: (work) => process.nextTick(work), ownsChunks: true }
   }
 
@@ -168,7 +173,7 @@ class BenchRun {
     const { username, password } = target
     const opened = Promise.withResolvers<void>()
     const options = {
-      connect: connectPacket({
+      connect: createConnectPacket({
         version,
         clientId: `${this.#name}-${name}`,
         cleanStart: true,
@@ -295,7 +300,7 @@ class BenchRun {
       const oldest = this.#clients.shift()
       oldest?.disconnect()
     } catch (error) {
-      this.#fail(connectionErrorText(error as Error, trustOption))
+      this.#fail(describeConnectionError(error as Error, trustOption))
     }
   }
 }

@@ -3,7 +3,7 @@
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import type { ClientStream } from '../../src/mqtt-client/index.ts'
-import { connectionErrorText } from '../../src/telemetry/index.ts'
+import { describeConnectionError } from '../../src/telemetry/index.ts'
 
 export interface ProbeTarget {
   readonly host: string
@@ -45,7 +45,7 @@ export class ProbeSocket implements ClientStream {
   private constructor(socket: Socket) {
     this.#socket = socket
     socket.on('data', (chunk) => this.onData(chunk))
-    socket.on('error', (error) => (this.#error = new Error(connectionErrorText(error, trustOption))))
+    socket.on('error', (error) => (this.#error = new Error(describeConnectionError(error, trustOption))))
     socket.on('close', () => this.onClose(this.#error))
   }
 

@@ -18,8 +18,8 @@ export type { Action, Decision } from './rules/compiled-rule.ts'
 export {
   makeScramRecord,
   makeScramRecordAsync,
-  deriveSalt as saltFor,
-  toScramName as scramNameOf,
+  deriveSalt,
+  toScramName,
   type NewScramUser,
   type ScramAlgorithm,
 } from './scram/scram-record.ts'

@@ -33,10 +33,10 @@ async function* writeBlocks({
   createdAtMs,
   members,
 }: Parameters<typeof writeArchive>[1]): AsyncGenerator<Buffer> {
-  for (const { name, bytes, readContent: content } of members) {
+  for (const { name, bytes, readContent } of members) {
     yield writeHeader(`${folder}/${name}`, bytes, createdAtMs)
     let written = 0
-    for await (const piece of content()) {
+    for await (const piece of readContent()) {
       written += piece.length
       yield piece
     }

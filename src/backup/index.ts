@@ -1,21 +1,21 @@
 // Entry point of the module backup: the format of archives. The node reads and writes their content.
 
-export { readArchiveMembers as archiveMembers, toArchiveFolder as folderOfArchive } from './archive-reader.ts'
+export { readArchiveMembers, toArchiveFolder } from './archive-reader.ts'
 export { writeArchive, type MemberToWrite } from './archive-writer.ts'
 export { InvalidArchive, quoteText } from './invalid-archive.ts'
-export { checkArchive, type CheckedArchive, configurationMember, parseRecordLine as recordIn } from './check-archive.ts'
-export { findArchiveProblem as problemOfArchive } from './find-archive-problem.ts'
-export { readLines as linesOf } from './read-lines.ts'
+export { checkArchive, type CheckedArchive, configurationMember, parseRecordLine } from './check-archive.ts'
+export { findArchiveProblem } from './find-archive-problem.ts'
+export { readLines } from './read-lines.ts'
 export { archiveLimits } from './backup-limits.ts'
 export { type MemberDigest, metaMember, ownFormat, ownProduct, type Profile, writeMeta } from './meta.ts'
 export {
   accountTables,
   kindOfTable,
-  toTableMember as memberOfTable,
-  formatRecordName as nameOfRecord,
+  toTableMember,
+  formatRecordName,
   tableNames,
   type TableName,
-  findMemberTable as tableOfMember,
+  findMemberTable,
   type TableRecord,
   tableSets,
 } from './tables.ts'

@@ -15,7 +15,7 @@ import {
   ListenerManager,
   type Alarms,
   RuleConfig,
-  shardsOf,
+  resolveShardCount,
   type ShardSupervisor,
 } from '../node/index.ts'
 
@@ -44,7 +44,7 @@ export function createListenerManager(
   return new ListenerManager({
     config: dashboard.addTo(config),
     addresses: [...addresses, ...dashboard.listAddresses(config)],
-    shards: shardsOf(config),
+    shards: resolveShardCount(config),
     log,
     sendStep: (step, difference, shardListeners) =>
       supervisor().attempt(

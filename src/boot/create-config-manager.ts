@@ -1,23 +1,23 @@
 // Assigns the settings of the running node to the parts that apply them.
 
 import { join } from 'node:path'
-import { configErrorAt, type GodwitConfig, type Warning } from '../config/index.ts'
+import { createConfigError, type GodwitConfig, type Warning } from '../config/index.ts'
 import type { ShardSettings } from '../shard/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import {
-  accessSettingsOf,
+  toAccessSettings,
   AllowedPaths,
   ConfigHistory,
   nothingChanged,
   type ConfigConsumer,
   ConfigManager,
   type ConfigurationSources,
-  logConsumer,
-  logLevelOf,
-  passwordRisk,
+  createLogConsumer,
+  resolveLogLevel,
+  findPasswordRisk,
   wellKnownPasswordText,
   type ShardSupervisor,
-  connectionLimitsOf,
+  toConnectionLimits,
   type SysTopics,
   dataEntries,
 } from '../node/index.ts'
@@ -52,12 +52,12 @@ export async function createConfigManager(dependencies: ConfigManagerDependencie
     consumers: [
       ...consumers,
       allowedDirectoriesConsumer,
-      logConsumer(log, dataDirectory, config),
+      createLogConsumer(log, dataDirectory, config),
       createShardsConsumer(dependencies),
       createSysTopicsConsumer(sysTopics),
     ],
     findProblem: (changed) => {
-      const converted = accessSettingsOf(changed, secret)
+      const converted = toAccessSettings(changed, secret)
       return 'problem' in converted ? converted : undefined
     },
     findWarnings,
@@ -84,9 +84,9 @@ function createSources(config: GodwitConfig, dataDirectory: string): Configurati
 
 /** Returns a warning about a well-known password. `findExposureProblem` has already refused passwords that must not be used. */
 function findWarnings(config: GodwitConfig): readonly Warning[] {
-  if (!config.http.isEnabled || passwordRisk(config, true) === undefined) return []
+  if (!config.http.isEnabled || findPasswordRisk(config, true) === undefined) return []
   const { key, message, hint } = wellKnownPasswordText
-  return [configErrorAt(config.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
+  return [createConfigError(config.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
 }
 
 /**
@@ -119,17 +119,17 @@ function createShardsConsumer({
     canApply: (key) => shardSettingPrefixes.some((prefix) => key.startsWith(prefix)),
     isAlwaysApplied: true,
     apply: async (config) => {
-      const converted = accessSettingsOf(config, secret)
+      const converted = toAccessSettings(config, secret)
       if ('problem' in converted) return converted
       const { autoSubscriptions, core, maxPropertyBytes, log } = config
       const { access } = converted
-      const limits = connectionLimitsOf(config, supervisor.size)
+      const limits = toConnectionLimits(config, supervisor.size)
       const settings: ShardSettings = {
         autoSubscriptions,
         core,
         access,
         maxPropertyBytes,
-        logLevel: logLevelOf(log),
+        logLevel: resolveLogLevel(log),
         ...limits,
       }
       await supervisor.change((change) => ({ kind: 'settings', change, settings }), settings)

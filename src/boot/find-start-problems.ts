@@ -3,22 +3,22 @@
 import { randomBytes } from 'node:crypto'
 import { planRules } from '../actions/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
-import { listenErrorText } from '../transports/index.ts'
+import { describeListenError } from '../transports/index.ts'
 import {
   planBridges,
-  apiTokens,
+  createApiTokens,
   type Problem,
-  directoryErrorText,
+  describeDirectoryError,
   tryDirectory,
-  listenerAt,
-  problemOfTaken,
-  problemsOfGateways,
-  hostsOfPort,
-  problemsOfListenerFiles,
+  findListener,
+  describeTaken,
+  findGatewayProblems,
+  listPortHosts,
+  findListenerFileProblems,
   resolveListeners,
   reserveTcpPort,
-  accessSettingsOf,
-  problemOfLogFile,
+  toAccessSettings,
+  findLogFileProblem,
 } from '../node/index.ts'
 import { findExposureProblem } from './management.ts'
 
@@ -38,22 +38,22 @@ export async function findStartProblems(config: GodwitConfig, { checksPorts }: S
     if (result !== undefined && 'problem' in result && typeof result.problem === 'string') problems.push(result.problem)
   }
   addProblem(await findDataDirectoryProblem(config))
-  addProblem(await problemOfLogFile(config, config.node.dataDir))
-  addProblem(accessSettingsOf(config, secret))
+  addProblem(await findLogFileProblem(config, config.node.dataDir))
+  addProblem(toAccessSettings(config, secret))
   addProblem(planBridges(config, secret))
   addProblem(planRules(config, ''))
   for (const listener of config.listeners) {
-    const ofFiles = problemsOfListenerFiles(listener)
+    const ofFiles = findListenerFileProblems(listener)
     problems.push(...ofFiles)
     // Its files are checked with its port, so that nothing is reported twice.
     if (ofFiles.length === 0 && checksPorts) addProblem(await resolveListeners({ ...config, listeners: [listener] }))
   }
-  problems.push(...(await problemsOfGateways(config, { checksPorts })))
-  addProblem(apiTokens(config))
+  problems.push(...(await findGatewayProblems(config, { checksPorts })))
+  addProblem(createApiTokens(config))
   addProblem(await findExposureProblem(config, { warn: () => {} }))
   for (const server of listApiServers(config)) {
-    const takenBy = listenerAt(config, { kind: 'tcp', ...server })
-    if (takenBy !== undefined && server.port !== 0) problems.push(problemOfTaken(server.key, server, takenBy))
+    const takenBy = findListener(config, { kind: 'tcp', ...server })
+    if (takenBy !== undefined && server.port !== 0) problems.push(describeTaken(server.key, server, takenBy))
     else if (checksPorts) addProblem(await findPortProblem(server))
   }
   return problems
@@ -67,7 +67,7 @@ async function findDataDirectoryProblem({ node: { dataDir } }: GodwitConfig): Pr
     await tryDirectory(dataDir)
     return undefined
   } catch (error) {
-    return { problem: `node.data_dir: ${dataDir}: ${directoryErrorText(error)}; choose another directory` }
+    return { problem: `node.data_dir: ${dataDir}: ${describeDirectoryError(error)}; choose another directory` }
   }
 }
 
@@ -81,7 +81,7 @@ interface ApiServer {
 /** The API, and the dashboard if it has an address of its own. */
 function listApiServers(config: GodwitConfig): readonly ApiServer[] {
   const { isEnabled, host, port, dashboard } = config.http
-  const [defaultHost = ''] = hostsOfPort(config)
+  const [defaultHost = ''] = listPortHosts(config)
   if (!isEnabled) return []
   const api = { key: 'http_server.port', host: host ?? defaultHost, port }
   const bind = dashboard?.bind
@@ -94,6 +94,6 @@ async function findPortProblem({ key, host, port }: ApiServer): Promise<Problem 
     await reserved.release()
     return undefined
   } catch (error) {
-    return { problem: `${key}: ${listenErrorText(error as NodeJS.ErrnoException, host, port)}` }
+    return { problem: `${key}: ${describeListenError(error as NodeJS.ErrnoException, host, port)}` }
   }
 }

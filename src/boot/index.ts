@@ -2,4 +2,4 @@
 
 export type { NodeOptions, NodeStart, RunningNode } from './running-node.ts'
 export { startNode } from './start-node.ts'
-export { findStartProblems as startProblems } from './find-start-problems.ts'
+export { findStartProblems } from './find-start-problems.ts'

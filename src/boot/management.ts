@@ -15,33 +15,33 @@ import {
   type ManagementSettings,
   type SecondFactors,
   type SingleSignOn,
-  socketAuthenticator,
+  createSocketAuthenticator,
   AuthQueue,
 } from '../management/index.ts'
-import { StoredAccounts, endpoints, handlersFor, type NodeParts, type ShutdownRequests } from '../api/index.ts'
+import { StoredAccounts, endpoints, createHandlerFactory, type NodeParts, type ShutdownRequests } from '../api/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import {
   type ConfigConsumer,
   type Problem,
   controlSocketName,
   prepareSocketPath,
-  hostsOfApi,
-  hostsOfPort,
+  listApiHosts,
+  listPortHosts,
   isLoopbackAddress,
-  apiTokens,
+  createApiTokens,
   PasswordHasher,
   RecentLogins,
-  secondFactors,
+  createSecondFactors,
   admitOidcUser,
   OidcProviders,
-  oidcLogin,
-  adminLogins,
-  adminAuthentication,
+  createOidcLogin,
+  createAdminLogins,
+  createAdminAuthentication,
   type ConfiguredAccount,
-  passwordRisk,
+  findPasswordRisk,
   generateAdminPassword,
   type NewPassword,
-  configuredAccountOf,
+  resolveConfiguredAccount,
 } from '../node/index.ts'
 import { type HttpAddress, type HttpPlace, HttpEndpoint } from './http-endpoint.ts'
 
@@ -75,7 +75,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
   if ('problem' in settings) return settings
   const served = {
     endpoints,
-    handlersFor: handlersFor(node, { control, accounts: accounts.stored }),
+    handlersFor: createHandlerFactory(node, { control, accounts: accounts.stored }),
     audit: node.audit,
     log,
   }
@@ -122,7 +122,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
 }
 
 function toSocketSettings(settings: ManagementSettings): ManagementSettings {
-  return { ...settings, authenticator: socketAuthenticator(settings.authenticator) }
+  return { ...settings, authenticator: createSocketAuthenticator(settings.authenticator) }
 }
 
 interface ConsumerDependencies {
@@ -173,7 +173,7 @@ function createConsumer({ config: atStart, log }: NodeParts, dependencies: Consu
 function toDashboardPlace({ http }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
   const bind = http.dashboard?.bind
   if (!http.isEnabled || bind === undefined) return undefined
-  const hosts = bind.host === undefined ? hostsOfPort(atStart) : [bind.host]
+  const hosts = bind.host === undefined ? listPortHosts(atStart) : [bind.host]
   return { key: 'dashboard.bind', hosts, port: bind.port, isNamed: true }
 }
 
@@ -181,7 +181,7 @@ function toDashboardPlace({ http }: GodwitConfig, atStart: GodwitConfig): HttpPl
 function toHttpPlace({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
   if (!http.isEnabled) return undefined
   const isNamed = places.has('http_server.port') || places.has('http_server.ip_addr')
-  const hosts = http.host === undefined ? hostsOfPort(atStart) : [http.host]
+  const hosts = http.host === undefined ? listPortHosts(atStart) : [http.host]
   return { key: 'http_server.port', hosts, port: http.port, isNamed }
 }
 
@@ -205,17 +205,17 @@ class AdminAccounts {
     this.work = new PasswordHasher()
     this.authQueue = new AuthQueue(log)
     this.#dependencies = dependencies
-    this.#own = configuredAccountOf(config, records)
+    this.#own = resolveConfiguredAccount(config, records)
     this.#refusesOwn = isAccountRefused(config)
     const isHardened = config.node.securityProfile === 'hardened'
     const readConfiguredAccount = (): ConfiguredAccount => this.#own
     this.stored = new StoredAccounts({ records, work: this.work, readConfiguredAccount, isHardened, log })
     const canLogIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
     const { nodeName } = dependencies
-    this.#secondFactors = secondFactors({ records, readConfiguredAccount, nodeName, nowMs: () => Date.now() })
-    this.#logins = adminLogins({ records, readConfiguredAccount, canLogIn, nowMs: readMonotonicMs })
+    this.#secondFactors = createSecondFactors({ records, readConfiguredAccount, nodeName, nowMs: () => Date.now() })
+    this.#logins = createAdminLogins({ records, readConfiguredAccount, canLogIn, nowMs: readMonotonicMs })
     const admit = admitOidcUser({ records, readConfiguredName: () => this.#own.username, log })
-    this.#singleSignOn = oidcLogin({ readProvider: () => this.oidc.current, admit, nowMs: readMonotonicMs })
+    this.#singleSignOn = createOidcLogin({ readProvider: () => this.oidc.current, admit, nowMs: readMonotonicMs })
   }
 
   get own(): ConfiguredAccount {
@@ -225,21 +225,21 @@ class AdminAccounts {
   apply(config: GodwitConfig): void {
     this.#refusesOwn = isAccountRefused(config)
     this.oidc.take(config)
-    const { username, password } = configuredAccountOf(config, this.#dependencies.accessRecords)
+    const { username, password } = resolveConfiguredAccount(config, this.#dependencies.accessRecords)
     // The object is replaced only if the account has changed, because logins refer to the object and end with it.
     if (username !== this.#own.username || password !== this.#own.password) this.#own = { username, password }
   }
 
   createSettings(config: GodwitConfig): ManagementSettings | Problem {
-    const tokens = apiTokens(config)
+    const tokens = createApiTokens(config)
     if ('problem' in tokens) return tokens
     const { http, node } = config
     const { accessRecords: records } = this.#dependencies
-    const accounts = adminAuthentication({
+    const accounts = createAdminAuthentication({
       records,
       work: this.work,
       recent: this.#recent,
-      own: configuredAccountOf(config, records),
+      own: resolveConfiguredAccount(config, records),
       isHardened: node.securityProfile === 'hardened',
       refusesOwn: isAccountRefused(config),
       nowMs: () => Date.now(),
@@ -261,7 +261,7 @@ class AdminAccounts {
    */
   findAccountProblem(config: GodwitConfig): Problem | undefined {
     const { accessRecords: records } = this.#dependencies
-    const { username, password } = configuredAccountOf(config, records)
+    const { username, password } = resolveConfiguredAccount(config, records)
     if (!config.http.isEnabled || config.http.authType !== 'basic' || password !== undefined) return undefined
     if (records.find({ kind: 'account', name: username }) !== undefined) return undefined
     return {
@@ -278,7 +278,7 @@ function isAccountRefused({ http }: GodwitConfig): boolean {
 
 /** Returns why the API cannot start, except for addresses. The start checks this before it opens listeners for clients. */
 export async function findManagementProblem(config: GodwitConfig): Promise<Problem | undefined> {
-  const tokens = apiTokens(config)
+  const tokens = createApiTokens(config)
   return 'problem' in tokens ? tokens : findExposureProblem(config, { warn: () => {} })
 }
 
@@ -289,12 +289,12 @@ export async function findExposureProblem(
 ): Promise<Problem | undefined> {
   const { http } = config
   if (!http.isEnabled) return undefined
-  const hosts = hostsOfApi(config)
+  const hosts = listApiHosts(config)
   const isLoopback = (await Promise.all(hosts.map(isLoopbackHost))).every(Boolean)
   if (http.authType === 'no_auth' && !isLoopback) {
     return { problem: 'http_server.auth_type: no_auth is for loopback only: set http_server.ip_addr = "127.0.0.1"' }
   }
-  const risk = passwordRisk(config, isLoopback)
+  const risk = findPasswordRisk(config, isLoopback)
   if (risk === undefined || 'problem' in risk) return risk
   log.warn('configuration', risk)
   return undefined

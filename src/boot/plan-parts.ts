@@ -2,18 +2,18 @@
 
 import { planRules } from '../actions/index.ts'
 import {
-  accessSettingsOf,
+  toAccessSettings,
   Alarms,
   GatewayPlanner,
-  hostsOfApi,
+  listApiHosts,
   openDashboardListener,
   planBridges,
   type Problem,
   resolveListeners,
   settleAccessSecret,
   settleNodeName,
-  shardsOf,
-  withoutMissingQuic,
+  resolveShardCount,
+  omitMissingQuic,
 } from '../node/index.ts'
 import type { PreparedParts } from './config-parts.ts'
 import { findExposureWarnings } from './find-exposure-warnings.ts'
@@ -32,21 +32,21 @@ export async function planParts(
   const access = await settleAccessSecret(dependencies.directory)
   if ('problem' in access) return access
   const { secret: accessSecret } = access
-  const converted = accessSettingsOf(config, accessSecret)
+  const converted = toAccessSettings(config, accessSecret)
   if ('problem' in converted) return converted
   const plannedBridges = planBridges(config, accessSecret)
   if ('problem' in plannedBridges) return plannedBridges
   const plannedRules = planRules(config, name)
   if ('problem' in plannedRules) return plannedRules
-  const gatewayPlanner = new GatewayPlanner(shardsOf(config))
+  const gatewayPlanner = new GatewayPlanner(resolveShardCount(config))
   const plannedGateways = await gatewayPlanner.plan(config, [])
   if ('problem' in plannedGateways) return plannedGateways
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
   const managementProblem = await findManagementProblem(config)
   if (managementProblem !== undefined) return managementProblem
-  const listeners = await withoutMissingQuic(resolved.listeners, dependencies.log)
-  const apiHosts = hostsOfApi(config)
+  const listeners = await omitMissingQuic(resolved.listeners, dependencies.log)
+  const apiHosts = listApiHosts(config)
   for (const warning of findExposureWarnings(
     config,
     [...listeners, ...plannedGateways.plan.map(({ listener }) => listener)],

@@ -5,14 +5,14 @@ import { homedir } from 'node:os'
 import { resolve } from 'node:path'
 import { formatConfigError, type GodwitConfig, maskUrlSecrets } from '../config/index.ts'
 import {
-  defaultDataDirectory,
+  resolveDefaultDataDirectory,
   type DirectoryLock,
   isDiskFull,
   lockDirectory,
-  logLevelOf,
-  logTargetsOf,
+  resolveLogLevel,
+  resolveLogTargets,
   prepareDataDirectory,
-  problemOfLog,
+  toLogProblem,
   releaseReserve,
 } from '../node/index.ts'
 import { createLogger, type Logger } from '../telemetry/index.ts'
@@ -78,7 +78,7 @@ async function releaseOnFailure<Result>(lock: DirectoryLock, start: () => Promis
 
 function resolveDataDirectory({ config, installation }: NodeOptions): string {
   const account = { userId: process.getuid?.(), homeDirectory: homedir() }
-  return config.node.dataDir ?? defaultDataDirectory(installation, account)
+  return config.node.dataDir ?? resolveDefaultDataDirectory(installation, account)
 }
 
 function warnOpenDirectory(node: RunningNode): void {
@@ -108,10 +108,10 @@ async function startInDirectory(options: NodeOptions, directory: string, lock: D
 type Logging = { readonly log: Logger } | { readonly problem: string }
 
 async function openLog({ log }: GodwitConfig, dataDirectory: string): Promise<Logging> {
-  const targets = logTargetsOf(log, dataDirectory)
+  const targets = resolveLogTargets(log, dataDirectory)
   try {
-    return { log: await createLogger({ ...targets, level: logLevelOf(log), maskText: maskUrlSecrets }) }
+    return { log: await createLogger({ ...targets, level: resolveLogLevel(log), maskText: maskUrlSecrets }) }
   } catch (error) {
-    return problemOfLog(targets, error)
+    return toLogProblem(targets, error)
   }
 }

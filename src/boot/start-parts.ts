@@ -1,22 +1,22 @@
 // Starts the parts of a node: the store, the shards, what observes them, the API and the schedule of backups.
 
 import { type NodeParts, ShutdownRequests } from '../api/index.ts'
-import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
+import { computeClockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
 import { StorageFailure } from '../storage/index.ts'
 import {
   type AccessRecordsDependencies,
   Backups,
   type BridgeConfig,
-  brokerIdOf,
+  deriveBrokerId,
   type ConfigManager,
   type ConfigOutcome,
   defaultRestartPolicy,
   type GatewayConfig,
   isDiskFull,
   keepReserve,
-  libraryReporter,
+  createLibraryReporter,
   type ListenerManager,
-  listenersConsumer,
+  createListenersConsumer,
   NamespaceLimitsInForce,
   type NodeStore,
   observeNode,
@@ -24,13 +24,13 @@ import {
   openAuditLog,
   openNodeStore,
   planShards,
-  quarantineText,
+  quarantineCandidate,
   reloadWithAudit,
   type RuleConfig,
   runRulesForAlarm,
   ShadowedCredentials,
   ShardSupervisor,
-  shardsOf,
+  resolveShardCount,
   SysTopics,
   type SysTopicsOptions,
 } from '../node/index.ts'
@@ -55,7 +55,12 @@ export async function startParts(options: NodeOptions, foundation: PreparedParts
   const { directory, alarms } = foundation
   const undo: Undo = { stop: async () => {} }
   try {
-    const store = await openNodeStore({ dataDirectory: directory, shards: shardsOf(config), ...config.storage, alarms })
+    const store = await openNodeStore({
+      dataDirectory: directory,
+      shards: resolveShardCount(config),
+      ...config.storage,
+      alarms,
+    })
     undo.stop = () => store.close()
     return await startShards({ options, foundation, store, undo })
   } catch (error) {
@@ -86,7 +91,7 @@ interface ShardsStart {
 async function startShards({ options, foundation, store, undo }: ShardsStart): Promise<NodeStart> {
   const { config } = options
   const { log, alarms, directory, name } = foundation
-  const clock = clockBaseMs(await readClock(store.client))
+  const clock = computeClockBaseMs(await readClock(store.client))
   const live = createListenerManager(config, foundation, () => supervisor)
   const plan = await planShards({ ...toShardParts(foundation), listeners: live.placed, clockBaseMs: clock, config })
   const { starts, counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
@@ -148,7 +153,7 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   await configuration.recordStart()
   const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
   const events = { broken, shutdownRequested: control.requested }
-  const doing = { ...events, reloadConfiguration, reloadFiles, stop, reportLibraryFailure: libraryReporter(log) }
+  const doing = { ...events, reloadConfiguration, reloadFiles, stop, reportLibraryFailure: createLibraryReporter(log) }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
   return { node: addListeners({ ...parts, ...doing, backup: node.backups }, live) }
 }
@@ -160,7 +165,7 @@ function toPlaces({ installation }: NodeOptions, { dashboard }: PreparedParts) {
 
 /** Parts that every shard gets. */
 function toShardParts({ bridges, rules, gateways, accessSecret, name: nodeName, directory, access }: PreparedParts) {
-  return { bridges, brokerName: brokerIdOf(accessSecret), rules, gateways, nodeName, directory, access }
+  return { bridges, brokerName: deriveBrokerId(accessSecret), rules, gateways, nodeName, directory, access }
 }
 
 function distributeAccess(
@@ -188,7 +193,7 @@ function createSysTopics(
   {
     nodeName,
     counters,
-    readSupervisor: supervisor,
+    readSupervisor,
   }: {
     readonly nodeName: string
     readonly counters: SharedArrayBuffer
@@ -196,7 +201,8 @@ function createSysTopics(
   },
 ): SysTopics {
   const { intervalMs } = config.sysTopics
-  const publish: SysTopicsOptions['publish'] = (messages) => supervisor().send(0, { kind: 'broker-messages', messages })
+  const publish: SysTopicsOptions['publish'] = (messages) =>
+    readSupervisor().send(0, { kind: 'broker-messages', messages })
   return new SysTopics({ nodeName, version, counters, intervalMs, publish })
 }
 
@@ -227,7 +233,7 @@ function createSupervisor({
     maxHeapMb,
     onRestartLimit: reportBroken,
     quarantine: async (suspect) => {
-      const text = await quarantineText(store.client, directory, suspect)
+      const text = await quarantineCandidate(store.client, directory, suspect)
       alarms.raise(suspect.kind === 'session' ? 'session-set-aside' : 'retained-set-aside', text)
     },
     alarms,
@@ -248,7 +254,7 @@ function openConfiguration(
   },
 ): Promise<ConfigManager> {
   const consumers = [
-    listenersConsumer(parts.listeners, (config) => dashboard.addTo(config)),
+    createListenersConsumer(parts.listeners, (config) => dashboard.addTo(config)),
     parts.bridges,
     parts.rules,
     parts.gateways,

@@ -6,13 +6,13 @@
 // It ends when either side fails. It tells its bridge, which closes it, and starts the next one later.
 
 import {
-  disconnectPacket,
-  limitsOf,
+  createDisconnectPacket,
+  toRemoteLimits,
   type LinkCallbacks,
   type PacketLink,
-  shorterKeepAlive,
+  selectShorterKeepAlive,
 } from '../mqtt-client/index.ts'
-import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes, reasonText } from '../protocol/index.ts'
+import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes, describeReason } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import type { ConnectionOwner, SharedParts } from './connection-owner.ts'
 import { connectLocal } from './connection/connect-packets.ts'
@@ -133,7 +133,7 @@ export class BridgeConnection implements LinkCallbacks {
     this.#preferred?.closeLinks()
     const isAccepted = (this.#connack ?? this.#handshake?.connack) !== undefined
     if (disconnect === undefined) this.#remote?.destroy()
-    else this.#remote?.end(isAccepted ? disconnectPacket(this.#settings.version, disconnect) : undefined)
+    else this.#remote?.end(isAccepted ? createDisconnectPacket(this.#settings.version, disconnect) : undefined)
     // Acknowledgements of the remote broker are passed on first, otherwise their messages would be sent again.
     if (this.#transfer === undefined) this.#local?.destroy()
     else this.#local?.end(undefined)
@@ -151,7 +151,8 @@ export class BridgeConnection implements LinkCallbacks {
   }
 
   handleProtocolError(text: string, reason: ProtocolError['reason'] = reasonCodes.protocolError): void {
-    if (this.#settings.version === 5 && this.#connack !== undefined) this.#remote?.end(disconnectPacket(5, { reason }))
+    if (this.#settings.version === 5 && this.#connack !== undefined)
+      this.#remote?.end(createDisconnectPacket(5, { reason }))
     this.#owner.fail(`the remote broker broke the protocol: ${text}`)
   }
 
@@ -295,7 +296,7 @@ export class BridgeConnection implements LinkCallbacks {
   }
 
   #connectLocal(connack: ConnackPacket): void {
-    const { receiveMaximum } = limitsOf(connack, this.#settings)
+    const { receiveMaximum } = toRemoteLimits(connack, this.#settings)
     this.#local = openLocalLink(this, this.#parts.dependencies)
     this.#local.send(connectLocal(this.#settings, { receiveMaximum, isSessionLost: !connack.sessionPresent }))
   }
@@ -331,7 +332,11 @@ export class BridgeConnection implements LinkCallbacks {
     counters.connects++
     const { sessionPresent, properties: { serverKeepAliveSeconds } = {} } = connack
     const nowMs = dependencies.nowMs()
-    this.#parts.monitor.begin(settings, shorterKeepAlive(settings.keepAliveSeconds, serverKeepAliveSeconds), nowMs)
+    this.#parts.monitor.begin(
+      settings,
+      selectShorterKeepAlive(settings.keepAliveSeconds, serverKeepAliveSeconds),
+      nowMs,
+    )
     this.#preferred = this.#createPreferred()
     subscriptionState.connect({ local, remote, server, settings }, sessionPresent, nowMs)
     this.#owner.moveTo('connected', Infinity)
@@ -371,7 +376,7 @@ export class BridgeConnection implements LinkCallbacks {
     if (this.#handshake !== undefined) return this.#takeStep(this.#handshake.handleStep(packet), link)
     if (packet.type === 'disconnect') {
       this.#transfer?.handleDisconnect(packet.reasonCode)
-      const reason = reasonText(packet.reasonCode, 5, packet.properties?.reasonString)
+      const reason = describeReason(packet.reasonCode, 5, packet.properties?.reasonString)
       return this.#owner.fail(`the remote broker ended the connection: ${reason}`)
     }
     const isAck = packet.type === 'suback' || packet.type === 'unsuback'

@@ -3,7 +3,7 @@
 import { type PacketLimits, type ProtocolVersion, TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { maxCachedTopics } from './transfer/message-transfer.ts'
-import { type LinkCallbacks, PacketLink, receiveLimits } from '../mqtt-client/index.ts'
+import { type LinkCallbacks, PacketLink, createReceiveLimits } from '../mqtt-client/index.ts'
 import type { BridgeDependencies } from './model/bridge-dependencies.ts'
 
 /** The remote broker does not get this limit. Messages with more properties are skipped, up to this size. */
@@ -14,7 +14,7 @@ export function openLocalLink(owner: LinkCallbacks, dependencies: BridgeDependen
   return createLink(owner, dependencies.broker.open(), dependencies, {
     version: 5,
     // Packets may also be from before a limit was lowered.
-    limits: receiveLimits(),
+    limits: createReceiveLimits(),
     ownsChunks: false,
   })
 }

@@ -2,12 +2,7 @@
 
 export { Bridge } from './bridge.ts'
 export type { ClientFilters } from './subscriptions/transparent-subscriptions.ts'
-export {
-  toBridgeSettings as bridgeSettings,
-  toConnectTimeoutMs as connectTimeoutOf,
-  type BridgeFacts,
-  type BridgeSettings,
-} from './model/bridge-settings.ts'
+export { toBridgeSettings, toConnectTimeoutMs, type BridgeFacts, type BridgeSettings } from './model/bridge-settings.ts'
 export type { BridgeCounters, BridgeDrop, BridgeEvent, BridgeState, BridgeStatus } from './model/status.ts'
 export type {
   BridgeConnector,

@@ -10,7 +10,7 @@ import {
   runBench,
 } from '../../lib/probes/index.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
-import { fileErrorText } from '../telemetry/index.ts'
+import { describeFileError } from '../telemetry/index.ts'
 
 export interface ProbeArguments {
   readonly url: string
@@ -45,7 +45,7 @@ async function readOptionalFile(file: string | undefined): Promise<{ text: strin
   try {
     return { text: await readFile(file, 'utf8') }
   } catch (error) {
-    return { problem: `${file}: ${fileErrorText(error)}` }
+    return { problem: `${file}: ${describeFileError(error)}` }
   }
 }
 

@@ -10,8 +10,8 @@ import {
   type GodwitConfig,
   type Warning,
 } from '../config/index.ts'
-import { includeReader, namedFileReader, readConfigFile } from '../node/index.ts'
-import { startProblems } from '../boot/index.ts'
+import { createIncludeReader, createNamedFileReader, readConfigFile } from '../node/index.ts'
+import { findStartProblems } from '../boot/index.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 export interface CheckRequest {
@@ -56,12 +56,12 @@ async function findErrors({ file, environment, checksPorts = false }: CheckReque
     text,
     file,
     overrides: [],
-    readInclude: includeReader(file),
-    readFile: namedFileReader(file),
+    readInclude: createIncludeReader(file),
+    readFile: createNamedFileReader(file),
     environment,
   })
   if ('errors' in loaded) return { errors: loaded.errors, warnings: [] }
-  const problems = await startProblems(loaded.config, { checksPorts })
+  const problems = await findStartProblems(loaded.config, { checksPorts })
   const errors = problems.map((problem) => toConfigError(problem, loaded.config, file))
   return { errors, warnings: loaded.warnings }
 }

@@ -1,7 +1,7 @@
 // `godwit conformance`: a report by clause.
 
 import { type ConformanceResult, runConformance, trustOption } from '../../lib/probes/index.ts'
-import { connectionErrorText } from '../telemetry/index.ts'
+import { describeConnectionError } from '../telemetry/index.ts'
 import { type ProbeArguments, readTarget } from './bench-command.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
@@ -38,7 +38,7 @@ export async function runConformanceCommand(args: ConformanceArguments, terminal
     return broken === 0 ? exitCodes.done : exitCodes.failed
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error
-    return terminal.fail(`${args.url}: ${connectionErrorText(error as Error, trustOption)}`)
+    return terminal.fail(`${args.url}: ${describeConnectionError(error as Error, trustOption)}`)
   }
 }
 

@@ -10,13 +10,13 @@ import {
   convertDatabase,
   convertPasswordFile,
   type ImportedSession,
-  includedFolders,
-  includedNames,
-  membersOf,
+  listIncludedFolders,
+  selectIncludedNames,
+  toMembers,
 } from '../../lib/imports/index.ts'
 import { InvalidArchive } from '../backup/index.ts'
 import { importSessions, type SessionsImport } from '../node/index.ts'
-import { fileErrorText, makeDirectory } from '../telemetry/index.ts'
+import { describeFileError, makeDirectory } from '../telemetry/index.ts'
 import { writeConverted } from './ctl/convert-export.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
@@ -56,7 +56,7 @@ export async function importMosquitto(args: ImportArguments, terminal: Terminal)
     await writeFile(join(folder, 'godwit.conf'), value.text, { flag: 'wx', mode: 0o600 })
     if (rules !== undefined) await writeFile(join(folder, 'acl.conf'), rules.value, { flag: 'wx', mode: 0o600 })
     const { retained, sessions } = found.value
-    const members = membersOf({ credentials: credentials.value, 'retained-messages': [...retained] }, left)
+    const members = toMembers({ credentials: credentials.value, 'retained-messages': [...retained] }, left)
     const archive = members.size === 0 ? undefined : await writeConverted(members, folder)
     const imported = await importConvertedSessions(sessions, args.data)
     const report = [
@@ -144,10 +144,10 @@ async function readIncludedFiles(
   named: (file: string) => string,
 ): Promise<ReadonlyMap<string, readonly ConfigurationFile[]>> {
   const included = new Map<string, ConfigurationFile[]>()
-  for (const folder of includedFolders(main)) {
+  for (const folder of listIncludedFolders(main)) {
     const path = named(folder)
     const files: ConfigurationFile[] = []
-    for (const name of includedNames(await listFileNames(path)))
+    for (const name of selectIncludedNames(await listFileNames(path)))
       files.push({ name, text: await readFileText(join(path, name)) })
     included.set(folder, files)
   }
@@ -158,7 +158,7 @@ async function listFileNames(folder: string): Promise<string[]> {
   try {
     return await readdir(folder)
   } catch (error) {
-    throw new FileProblem(`include_dir ${folder}: ${fileErrorText(error)}`)
+    throw new FileProblem(`include_dir ${folder}: ${describeFileError(error)}`)
   }
 }
 
@@ -206,7 +206,7 @@ async function readFileBytes(file: string): Promise<Buffer> {
     return await readFile(file)
   } catch (error) {
     if (error instanceof FileProblem) throw error
-    throw new FileProblem(`${file}: ${fileErrorText(error)}`)
+    throw new FileProblem(`${file}: ${describeFileError(error)}`)
   }
 }
 

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { writeExampleFile } from '../config/index.ts'
-import { defaultDataDirectory, type Installation } from '../node/index.ts'
+import { resolveDefaultDataDirectory, type Installation } from '../node/index.ts'
 import { makeDirectory } from '../telemetry/index.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
@@ -44,5 +44,5 @@ function selectConfigFile({ config, data }: InitOptions, installation: Installat
   if (data !== undefined) return join(resolve(data), 'godwit.conf')
   const userId = process.getuid?.()
   if (userId === 0 && installation.systemConfig !== undefined) return installation.systemConfig
-  return join(defaultDataDirectory(installation, { userId, homeDirectory: homedir() }), 'godwit.conf')
+  return join(resolveDefaultDataDirectory(installation, { userId, homeDirectory: homedir() }), 'godwit.conf')
 }

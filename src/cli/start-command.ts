@@ -6,10 +6,10 @@ import {
   type Installation,
   type ListenerAddress,
   readConfiguration,
-  shardsOf,
+  resolveShardCount,
 } from '../node/index.ts'
 import type { NodeStart, RunningNode } from '../boot/index.ts'
-import { startIdleGc, trafficIn } from '../shard/index.ts'
+import { startIdleGc, computeTraffic } from '../shard/index.ts'
 import { readCounters } from '../telemetry/index.ts'
 import { join } from 'node:path'
 import { formatBanner, formatPasswordLine } from './banner.ts'
@@ -82,7 +82,7 @@ export async function runStartCommand(options: StartOptions, program: Program, t
 /** Returns the traffic of all shards since this start of the node. */
 function sumTraffic({ counters }: RunningNode): number {
   const sums = readCounters(counters)
-  return trafficIn((name) => sums[name])
+  return computeTraffic((name) => sums[name])
 }
 
 /** Result of one run of the node. */
@@ -178,7 +178,7 @@ function setThreadPoolSize(config: GodwitConfig): void {
   if (!(readPoolThreads() >= needed)) process.env['UV_THREADPOOL_SIZE'] = String(needed)
 }
 
-const countNeededThreads = (config: GodwitConfig): number => shardsOf(config) + otherPoolThreads
+const countNeededThreads = (config: GodwitConfig): number => resolveShardCount(config) + otherPoolThreads
 const readPoolThreads = (): number => Number(process.env['UV_THREADPOOL_SIZE'] ?? 0)
 
 /**
@@ -188,7 +188,7 @@ const readPoolThreads = (): number => Number(process.env['UV_THREADPOOL_SIZE'] ?
 function describeThreadShortage(config: GodwitConfig): string | undefined {
   const needed = countNeededThreads(config)
   if (readPoolThreads() >= needed) return undefined
-  return `node.shards: ${shardsOf(config)} shards share ${readPoolThreads()} threads for file access, and need ${needed}: stop the process and start it again`
+  return `node.shards: ${resolveShardCount(config)} shards share ${readPoolThreads()} threads for file access, and need ${needed}: stop the process and start it again`
 }
 
 async function runUntilStopped(node: RunningNode, { signals, terminal, service }: StartContext): Promise<NodeResult> {

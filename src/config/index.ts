@@ -1,12 +1,12 @@
 // Entry point of the module config: parsing, checked values, and documentation of settings. It reads no files.
 
-export { toNetwork as networkOf } from './acl/to-network.ts'
+export { toNetwork } from './acl/to-network.ts'
 export { readAclTopic, readLiteral, type AclRule, type AclTopic, type AclSubject } from './acl/acl-rule.ts'
 export { isInRange, parseAddress, parseAddressRange, type Address, type AddressRange } from './acl/address-range.ts'
 export { readAclFile, type AclFile } from './acl/read-acl-file.ts'
 export {
-  compareConfigs as differences,
-  toApplyResult as applyResultOf,
+  compareConfigs,
+  toApplyResult,
   describeAsObject,
   describeSection,
   describeConfig,
@@ -29,19 +29,14 @@ export type {
   ConfiguredCredential,
   ConfiguredScramUser,
 } from './auth-config.ts'
-export {
-  createConfigError as configErrorAt,
-  formatConfigError,
-  type ConfigError,
-  type Warning,
-} from './hocon/config-errors.ts'
+export { createConfigError, formatConfigError, type ConfigError, type Warning } from './hocon/config-errors.ts'
 export type { FallbackAction } from './schema/fallback-actions.ts'
 export {
-  toPlainAction as plainAction,
+  toPlainAction,
   type PlainRuleAction,
   type RepublishArguments,
   type RuleActionConfig,
-  listWithFallbacks as withFallbacks,
+  listWithFallbacks,
 } from './schema/rule-action.ts'
 export type {
   ActionsConfig,
@@ -84,20 +79,20 @@ export type { DashboardConfig, HttpServerConfig, RequestLimits } from './http-se
 export type { OidcConfig } from './oidc-config.ts'
 export { isSafeAddress } from './check/check-oidc.ts'
 export { toTlsConfig } from './listener-config.ts'
-export { isPeerVerified as verifiesPeer } from './is-peer-verified.ts'
+export { isPeerVerified } from './is-peer-verified.ts'
 export type { AccessRule } from './schema/access-rule.ts'
 export { describeNewEntries, describeSettings, type DescribedSetting } from './write/setting-list.ts'
 export { hoconLimits } from './hocon/hocon-limits.ts'
 export type { IncludeReader } from './hocon/reading.ts'
 export { fromPlain } from './hocon/from-plain.ts'
 export {
-  createEmptyObject as emptyObject,
+  createEmptyObject,
   mergeObjects,
   putValue,
   putValues,
-  findConfigValue as valueAt,
-  omitValue as withoutValue,
-  omitValues as withoutValues,
+  findConfigValue,
+  omitValue,
+  omitValues,
 } from './hocon/merge.ts'
 export { parseHocon, type HoconOptions } from './hocon/parse-hocon.ts'
 export type { Environment } from './hocon/resolve.ts'
@@ -114,29 +109,14 @@ export { writeExampleFile } from './write/example-file.ts'
 export { writeJsonSchema } from './write/json-schema.ts'
 export { writeReferencePage } from './write/reference-page.ts'
 export { parseOverride } from './hocon/parse-override.ts'
-export {
-  toAwsAddress as addressAtAws,
-  createAwsBridges as bridgesOfAws,
-  isAwsSetting,
-  parseAwsBridgeName as nameAtAws,
-} from './aws-bridges.ts'
-export { deriveNanoMqRules as derivedNanoMq, parseServer as serverOf } from './derive-nanomq-rules.ts'
+export { toAwsAddress, createAwsBridges, isAwsSetting, parseAwsBridgeName } from './aws-bridges.ts'
+export { deriveNanoMqRules, parseServer } from './derive-nanomq-rules.ts'
 export type { DerivedAction, DerivedRules } from './derived-rules.ts'
-export { deriveWebhookRules as derivedWebhook } from './derive-webhook-rules.ts'
-export {
-  formatCreateTableStatement as createTableStatement,
-  formatInsertStatement as insertStatement,
-  isTableName,
-  type TableRow,
-} from './insert-statement.ts'
-export { toBridgeConfig as bridgeOfSource, type MqttConnectorConfig, type MqttSource } from './mqtt-source-bridge.ts'
-export {
-  defaultFlappingConfig,
-  toSpoolMessages as spoolMessagesIn,
-  resolveSpoolPolicy as spoolPolicyOf,
-  selectBridgeTls as tlsOfBridge,
-} from './godwit-config.ts'
+export { deriveWebhookRules } from './derive-webhook-rules.ts'
+export { formatCreateTableStatement, formatInsertStatement, isTableName, type TableRow } from './insert-statement.ts'
+export { toBridgeConfig, type MqttConnectorConfig, type MqttSource } from './mqtt-source-bridge.ts'
+export { defaultFlappingConfig, toSpoolMessages, resolveSpoolPolicy, selectBridgeTls } from './godwit-config.ts'
 export { parseServerUrl, type ServerUrl } from './schema/server-url.ts'
 export { localSettings } from './check/local-setting-keys.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'
-export { findNearestKey as nearestOf } from './check/find-nearest-key.ts'
+export { findNearestKey } from './check/find-nearest-key.ts'

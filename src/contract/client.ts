@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { type IncomingMessage, request as httpRequest, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
-import { connectionErrorText } from '../telemetry/index.ts'
+import { describeConnectionError } from '../telemetry/index.ts'
 import { listUrls } from './documents/list-urls.ts'
 import { type Endpoint, type ReplyOf, namespaceKey } from './definition/endpoint.ts'
 import {
@@ -155,7 +155,7 @@ function sendRequest(
   const common: RequestOptions = { method, path, headers, agent: false, timeout: timeoutMs }
   const { promise, resolve } = Promise.withResolvers<IncomingMessage | { failure: Failure }>()
   const formatError = (error: Error): string =>
-    'socketPath' in at ? error.message : connectionErrorText(error, 'the environment variable NODE_EXTRA_CA_CERTS')
+    'socketPath' in at ? error.message : describeConnectionError(error, 'the environment variable NODE_EXTRA_CA_CERTS')
   const fail = (error: Error): void => resolve({ failure: createUnreachableFailure(formatError(error)) })
   try {
     const request = open(at, common, resolve)

@@ -19,7 +19,7 @@ export {
 } from './definition/endpoint.ts'
 
 export { listOf, listing, maxRowsPerPage, pageOf, pageQuery, pagingQuery } from './definition/paging.ts'
-export { type ReasonName, toReason as reasonOf, reasons } from './definition/reasons.ts'
+export { type ReasonName, toReason, reasons } from './definition/reasons.ts'
 export { type ResultCode, type ResultCodeName, resultCodes } from './definition/result-codes.ts'
 export {
   type Shape,
@@ -28,15 +28,15 @@ export {
   type TObject,
   type TSchema,
   Type,
-  compileShape as shapeOf,
+  compileShape,
 } from './definition/schema.ts'
 export { writeApiPage } from './documents/api-page.ts'
 export { unusedCodes, writeErrorsPage } from './documents/errors-page.ts'
-export { listOperations as listingOf } from './documents/list-operations.ts'
-export { createOpenApi as openApiOf } from './documents/open-api.ts'
-export { listUrls as urlsOf } from './documents/list-urls.ts'
+export { listOperations } from './documents/list-operations.ts'
+export { createOpenApi } from './documents/open-api.ts'
+export { listUrls } from './documents/list-urls.ts'
 export {
-  formatBasicAuthorization as basicAuthorization,
+  formatBasicAuthorization,
   type CallOf,
   type ClientOptions,
   createClient,
@@ -44,5 +44,5 @@ export {
   type FileToSend,
 } from './client.ts'
 export type { AnyCall, Failure, Result } from './exchange.ts'
-export { createOperationTable as operationTable } from './operation-table.ts'
-export { changed, newOne, params, probed, createStatusFields as stateful } from './definition/services.ts'
+export { createOperationTable } from './operation-table.ts'
+export { changed, newOne, params, probed, createStatusFields } from './definition/services.ts'

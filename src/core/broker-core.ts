@@ -8,7 +8,7 @@
 //
 // The core has no socket, disk, timer, clock, promise or random number.
 
-import { connackReasonFor, reasonCodes, toReturnCode, type Packet, type ProtocolError } from '../protocol/index.ts'
+import { toConnackReason, reasonCodes, toReturnCode, type Packet, type ProtocolError } from '../protocol/index.ts'
 import { BrokerState, type BrokerOptions } from './state/broker-state.ts'
 import type { AckParts, DrainParts, Parts, RedeliverParts } from './state/parts.ts'
 import { ClientFilters } from './state/client-filters.ts'
@@ -277,7 +277,7 @@ function handleFault(state: BrokerState, connection: Connection, error: Protocol
   }
   // [MQTT5-3.1.4-1] A 5.0 client gets the reason in CONNACK. Earlier versions have no code for it.
   if (connection.version === 5) {
-    const code = connackReasonFor(error.reason)
+    const code = toConnackReason(error.reason)
     return refuseConnect(state, connection, { code, reason: error.reason, clientId: '', text: error.message })
   }
   endConnection(state, connection, { reason: error.reason, text: error.message, publishWill: false })

@@ -17,10 +17,10 @@ export * from './model/rule-hook.ts'
 export * from './model/rule-trigger.ts'
 export * from './model/send-list.ts'
 export {
-  toActionClientId as actionClientId,
+  toActionClientId,
   actionClientPrefix,
-  parseActionClientId as actionOfClientId,
-  toBridgeClientId as bridgeClientId,
+  parseActionClientId,
+  toBridgeClientId,
   bridgeMarksRoot,
   isInternalClient,
 } from './messages/internal-clients.ts'
@@ -29,16 +29,16 @@ export {
   loopMarkerName,
   remoteSessionLostProperty,
   isBrokerName,
-  decodePublishedQoS as publishedQoSOf,
+  decodePublishedQoS,
   type SpoolLimits,
-  toSpoolProperties as spoolProperties,
+  toSpoolProperties,
 } from './messages/internal-client-options.ts'
 export {
   isSourceClient,
   isSourceTopic,
-  toSourceBridgeName as sourceBridgeName,
-  parseSourceBridgeName as sourceOfBridge,
-  toSourceTopicPrefix as sourceTopicPrefix,
+  toSourceBridgeName,
+  parseSourceBridgeName,
+  toSourceTopicPrefix,
   splitSourceTopic,
 } from './messages/source-topics.ts'
 export { BrokerCore } from './broker-core.ts'
@@ -73,6 +73,6 @@ export {
   type GatewayClient,
   type ListenerTraits,
 } from './model/connection.ts'
-export { findClientId as clientIdOf } from './views/find-client-id.ts'
+export { findClientId } from './views/find-client-id.ts'
 export { readOnlyEnd, readOnlySubscription } from './retained/read-only-subscription.ts'
 export { Deadlines } from './model/deadlines.ts'

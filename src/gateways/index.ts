@@ -1,7 +1,7 @@
 // Entry point of the module gateways: protocols of constrained devices.
 
 export {
-  createGatewayCounters as newGatewayCounters,
+  createGatewayCounters,
   type GatewayCounters,
   type GatewayDependencies,
   type DatagramGateway,
@@ -14,7 +14,7 @@ export {
   type MqttConnection,
   type MqttConnectionCallbacks,
 } from './gateway.ts'
-export { findOwnerShard as ownerOfName, type ShardPlace } from './shard-place.ts'
+export { findOwnerShard, type ShardPlace } from './shard-place.ts'
 export { AddressLimits, createAddressTable, freeAddressTable } from './address-limits.ts'
 export { CoapGateway } from './coap/coap-gateway.ts'
 export { type CoapSettings, toCoapSettings } from './coap/coap-settings.ts'

@@ -10,7 +10,7 @@ import {
   isArray,
   isMap,
   isNumber,
-  limitError,
+  createLimitError,
   negate,
   RuleError,
   type RuleValue,
@@ -41,7 +41,7 @@ export class JqEvaluation implements JqRunner {
   run(node: JqNode, input: RuleValue, path: JqPath | undefined, scope: Scope | undefined, emit: JqEmit): void {
     this.budget.countSteps(1)
     if (++this.#depth > maxJqDepth)
-      throw limitError('jq: filters run too deeply within each other', 'maxJqDepth', maxJqDepth)
+      throw createLimitError('jq: filters run too deeply within each other', 'maxJqDepth', maxJqDepth)
     try {
       this.#runNode(node, input, path, scope, emit)
     } finally {

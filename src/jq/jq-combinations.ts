@@ -1,6 +1,6 @@
 // jq expressions with several filters: texts, objects and calls. They combine each output of a filter with each output of the others.
 
-import { isText, type MapBuilder, RuleError, type RuleValue, setKey, stringOf } from '../values/index.ts'
+import { isText, type MapBuilder, RuleError, type RuleValue, setKey, requireString } from '../values/index.ts'
 import { formatText } from './jq-formats.ts'
 import type { JqRunner } from './jq-runner.ts'
 import type { Scope } from './jq-scope.ts'
@@ -45,7 +45,7 @@ export function buildObject(
     runner.emitValues(member.value, building.input, building.scope, (value) => {
       runner.budget.countCreated(8 * (place + 1))
       const next: MapBuilder = { ...built }
-      setKey(next, stringOf(key, 'jq: a key'), value)
+      setKey(next, requireString(key, 'jq: a key'), value)
       buildObject(runner, members, { ...building, place: place + 1, built: next })
     })
   })

@@ -2,21 +2,21 @@
 
 import {
   type Budget,
-  bytesOf,
+  toBytes,
   encodeJson,
   isArray,
   isNumber,
   isText,
   RuleError,
   type RuleValue,
-  stringOf,
-  textFromBytes,
+  requireString,
+  toRuleText,
 } from '../values/index.ts'
 import { describeValue } from './jq-values.ts'
 
 /** Returns a text unchanged, and other values as JSON. */
 export function toPlainText(value: RuleValue, budget: Budget): string {
-  return isText(value) ? stringOf(value, 'jq: a text') : encodeJson(value ?? null, budget)
+  return isText(value) ? requireString(value, 'jq: a text') : encodeJson(value ?? null, budget)
 }
 
 const htmlEscapes: Readonly<Record<string, string>> = {
@@ -47,7 +47,7 @@ export function formatText(format: string, value: RuleValue, budget: Budget): st
         (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
       )
     case 'base64':
-      return Buffer.from(bytesOf(isText(value) ? value : renderText())).toString('base64')
+      return Buffer.from(toBytes(isText(value) ? value : renderText())).toString('base64')
     case 'base64d':
       return decodeBase64(renderText())
     case 'sh':
@@ -68,7 +68,7 @@ export function formatText(format: string, value: RuleValue, budget: Budget): st
 }
 
 function decodeBase64(text: string): string {
-  const decoded = textFromBytes(Buffer.from(text, 'base64'))
+  const decoded = toRuleText(Buffer.from(text, 'base64'))
   if (typeof decoded !== 'string') throw new RuleError('jq: @base64d: the bytes are not valid UTF-8')
   return decoded
 }

@@ -15,7 +15,7 @@ import {
   RuleError,
   type RuleValue,
   setKey,
-  stringOf,
+  requireString,
   toFloat,
 } from '../values/index.ts'
 import { splitCodePoints } from './code-points.ts'
@@ -35,7 +35,7 @@ import {
 export type JqFunctionRun = (input: RuleValue, args: readonly RuleValue[], budget: Budget) => RuleValue
 
 function requireText(value: RuleValue, budget: Budget): string {
-  if (isText(value)) return stringOf(value, 'jq: a text')
+  if (isText(value)) return requireString(value, 'jq: a text')
   throw new RuleError(`jq: ${describeValue(value, budget)} is not text`)
 }
 

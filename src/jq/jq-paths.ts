@@ -10,7 +10,7 @@ import {
   RuleError,
   type RuleValue,
   setKey,
-  stringOf,
+  requireString,
   toFloat,
 } from '../values/index.ts'
 import { readMember, compareValues, describeValue, readSlice } from './jq-values.ts'
@@ -40,7 +40,7 @@ export function setPath(value: RuleValue, path: JqPath, next: RuleValue, budget:
   const [key, ...rest] = path
   if (path.length === 0) return next
   budget.countSteps(1)
-  if (isText(key)) return setMember(value, stringOf(key, 'jq: a key'), { rest, next, budget })
+  if (isText(key)) return setMember(value, requireString(key, 'jq: a key'), { rest, next, budget })
   if (isNumber(key)) return setElement(value, Math.floor(toFloat(key)), { rest, next, budget })
   if (isMap(key)) return setSlice(value, key, { rest, next, budget })
   throw new RuleError(`jq: ${describeValue(key, budget)} is not a key of a path`)
@@ -110,7 +110,7 @@ function deletePath(value: RuleValue, path: JqPath, budget: Budget): RuleValue {
     return member === null ? value : setPath(value, [key], deletePath(member, rest, budget), budget)
   }
   if (isMap(value) && isText(key)) {
-    const { [stringOf(key, 'jq: a key')]: _gone, ...others } = value
+    const { [requireString(key, 'jq: a key')]: _gone, ...others } = value
     return others
   }
   if (!isArray(value)) throw new RuleError(`jq: nothing can be deleted from ${describeValue(value, budget)}`)

@@ -1,6 +1,14 @@
 // Regular expressions of jq, by the engine of rules: its time is proportional to the text.
 
-import { type Budget, isArray, isText, RuleError, type RuleMap, type RuleValue, stringOf } from '../values/index.ts'
+import {
+  type Budget,
+  isArray,
+  isText,
+  RuleError,
+  type RuleMap,
+  type RuleValue,
+  requireString,
+} from '../values/index.ts'
 import { type Captures, Regex } from '../regex/index.ts'
 import { describeValue } from './jq-values.ts'
 
@@ -12,8 +20,8 @@ interface Search {
 function createSearch(pattern: RuleValue, flags: RuleValue, budget: Budget): Search {
   if (isArray(pattern)) return createSearch(pattern[0] ?? null, pattern[1] ?? flags, budget)
   if (!isText(pattern)) throw new RuleError(`jq: ${describeValue(pattern, budget)} is not a regular expression`)
-  const text = stringOf(pattern, 'jq: the regular expression')
-  const letters = isText(flags) ? stringOf(flags, 'jq: the flags') : ''
+  const text = requireString(pattern, 'jq: the regular expression')
+  const letters = isText(flags) ? requireString(flags, 'jq: the flags') : ''
   const unknown = /[^gin]/u.exec(letters)?.[0]
   if (unknown !== undefined)
     throw new RuleError(`jq: the flag ${unknown} of regular expressions is not supported: use g, i and n`)

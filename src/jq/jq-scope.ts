@@ -1,6 +1,6 @@
 // The names that a jq program can use, and the exceptions that end its filters.
 
-import { type Budget, encodeJson, isText, RuleError, type RuleValue, stringOf } from '../values/index.ts'
+import { type Budget, encodeJson, isText, RuleError, type RuleValue, requireString } from '../values/index.ts'
 import type { JqFunction, JqNode } from './model/jq-syntax.ts'
 
 /** A filter with the names that it can use: an argument, or the body of a definition. */
@@ -27,7 +27,7 @@ export class JqError extends RuleError {
 
   constructor(value: RuleValue, budget: Budget) {
     super(
-      `jq: ${isText(value) ? stringOf(value, 'the message') : `${encodeJson(value ?? null, budget)} (not a string)`}`,
+      `jq: ${isText(value) ? requireString(value, 'the message') : `${encodeJson(value ?? null, budget)} (not a string)`}`,
     )
     this.value = value
   }

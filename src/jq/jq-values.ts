@@ -3,7 +3,7 @@
 import {
   type Budget,
   calculate,
-  comparable,
+  toComparable,
   encodeJson,
   isArray,
   isInteger,
@@ -16,7 +16,7 @@ import {
   type RuleNumber,
   type RuleValue,
   setKey,
-  stringOf,
+  requireString,
   toFloat,
 } from '../values/index.ts'
 import { splitCodePoints } from './code-points.ts'
@@ -53,10 +53,10 @@ export function compareValues(left: RuleValue, right: RuleValue, budget: Budget)
   budget.countSteps(1)
   const byType = getRank(left) - getRank(right)
   if (byType !== 0) return byType
-  if (isNumber(left) && isNumber(right)) return compareSimple(comparable(left), comparable(right))
+  if (isNumber(left) && isNumber(right)) return compareSimple(toComparable(left), toComparable(right))
   if (isText(left) && isText(right)) {
     budget.countRead(left.length)
-    return compareSimple(stringOf(left, 'jq: a text'), stringOf(right, 'jq: a text'))
+    return compareSimple(requireString(left, 'jq: a text'), requireString(right, 'jq: a text'))
   }
   if (isArray(left) && isArray(right)) {
     for (let at = 0; at < left.length && at < right.length; at++) {
@@ -132,7 +132,7 @@ export function add(left: RuleValue, right: RuleValue, budget: Budget): RuleValu
   if (isNumber(left) && isNumber(right)) return calculate('+', left, right)
   if (isText(left) && isText(right)) {
     budget.countCreated(left.length + right.length)
-    return stringOf(left, 'jq: a text') + stringOf(right, 'jq: a text')
+    return requireString(left, 'jq: a text') + requireString(right, 'jq: a text')
   }
   if (isArray(left) && isArray(right)) {
     budget.countCreated(8 * (left.length + right.length))
@@ -157,7 +157,7 @@ function subtract(left: RuleValue, right: RuleValue, budget: Budget): RuleValue 
 
 function multiply(left: RuleValue, right: RuleValue, budget: Budget): RuleValue {
   if (isNumber(left) && isNumber(right)) return calculate('*', left, right)
-  if (isText(left) && isNumber(right)) return repeatText(stringOf(left, 'jq: a text'), toFloat(right), budget)
+  if (isText(left) && isNumber(right)) return repeatText(requireString(left, 'jq: a text'), toFloat(right), budget)
   if (isNumber(left) && isText(right)) return multiply(right, left, budget)
   if (!isMap(left) || !isMap(right)) return throwOperandError('multiplied', left, right, budget)
   return mergeDeep(left, right, budget)
@@ -182,9 +182,9 @@ function mergeDeep(left: RuleMap, right: RuleMap, budget: Budget): RuleMap {
 
 function divide(left: RuleValue, right: RuleValue, budget: Budget): RuleValue {
   if (isText(left) && isText(right))
-    return splitText(stringOf(left, 'jq: a text'), stringOf(right, 'jq: a text'), budget)
+    return splitText(requireString(left, 'jq: a text'), requireString(right, 'jq: a text'), budget)
   if (!isNumber(left) || !isNumber(right)) return throwOperandError('divided', left, right, budget)
-  if (isInteger(left) && isInteger(right) && comparable(right) !== 0 && calculate('mod', left, right) === 0)
+  if (isInteger(left) && isInteger(right) && toComparable(right) !== 0 && calculate('mod', left, right) === 0)
     return calculate('div', left, right)
   const result = calculate('/', left, right)
   return makeFiniteNumber(toFloat(result))
@@ -207,7 +207,7 @@ export function splitText(text: string, separator: string, budget: Budget): Rule
 export function readMember(value: RuleValue, key: RuleValue, budget: Budget): RuleValue {
   budget.countSteps(1)
   if (isText(key) && (isMap(value) || value === null)) {
-    const name = stringOf(key, 'jq: a key')
+    const name = requireString(key, 'jq: a key')
     return isMap(value) && Object.hasOwn(value, name) ? (value[name] ?? null) : null
   }
   if (isNumber(key) && (isArray(value) || value === null)) {
@@ -233,5 +233,5 @@ export function readSlice(value: RuleValue, from: RuleValue, to: RuleValue, budg
   }
   if (!isText(value)) throw new RuleError(`jq: ${describeValue(value, budget)} cannot be sliced`)
   budget.countCreated(8 * value.length)
-  return splitCodePoints(stringOf(value, 'jq: a text')).slice(start, end).join('')
+  return splitCodePoints(requireString(value, 'jq: a text')).slice(start, end).join('')
 }

@@ -1,6 +1,6 @@
 // Compiles and runs jq programs, within the budget of the rule.
 
-import { type Budget, limitError, RuleError, type RuleValue } from '../values/index.ts'
+import { type Budget, createLimitError, RuleError, type RuleValue } from '../values/index.ts'
 import { maxJqDepth } from './model/jq-limits.ts'
 import { JqEvaluation } from './evaluate-jq.ts'
 import { loadJqLibrary } from './jq-library.ts'
@@ -23,7 +23,7 @@ export function runJq(program: JqProgram, input: RuleValue, budget: Budget): Rul
     if (error instanceof RuleError) throw error
     // If the rule itself is deeply nested, the stack overflows before the limit of the depth is reached.
     if (error instanceof RangeError)
-      throw limitError('jq: filters run too deeply within each other', 'maxJqDepth', maxJqDepth)
+      throw createLimitError('jq: filters run too deeply within each other', 'maxJqDepth', maxJqDepth)
     throw error
   }
 }

@@ -2,5 +2,5 @@
 
 export { Link, type LinkDependencies } from './link.ts'
 export type { LinkPort } from './link-port.ts'
-export { createLinkPort as linkPortOver } from './message-port.ts'
+export { createLinkPort } from './message-port.ts'
 export type { RelayedStream, RelayOrigin } from './relayed-stream.ts'

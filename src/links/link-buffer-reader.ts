@@ -1,7 +1,7 @@
 // Reads the records of a link buffer, see link-buffer-writer.ts. This program writes and reads them, so an invalid record is an
 // internal error.
 
-import { failedAssertion } from '../protocol/index.ts'
+import { createAssertionError } from '../protocol/index.ts'
 import { linkBufferHeaderBytes, recordHeaderBytes } from './link-buffer-writer.ts'
 
 const noBytes = Buffer.alloc(0)
@@ -27,7 +27,7 @@ export class LinkBufferReader {
     const chunk = Buffer.from(buffer)
     const end = chunk.length < linkBufferHeaderBytes ? 0 : readUint32(chunk, 0)
     if (end < linkBufferHeaderBytes || end > chunk.length)
-      throw failedAssertion(`a link buffer of ${chunk.length} bytes has the length ${end} in its header`)
+      throw createAssertionError(`a link buffer of ${chunk.length} bytes has the length ${end} in its header`)
     this.chunk = chunk
     this.at = linkBufferHeaderBytes
     this.recordEnd = this.at
@@ -46,11 +46,11 @@ export class LinkBufferReader {
   begin(): number {
     const { chunk, at } = this
     if (at + recordHeaderBytes > this.#end)
-      throw failedAssertion(`a record at ${at} has no header in a link buffer of ${this.#end} bytes`)
+      throw createAssertionError(`a record at ${at} has no header in a link buffer of ${this.#end} bytes`)
     const bodyAt = at + recordHeaderBytes
     const recordEnd = bodyAt + readUint32(chunk, at + 1)
     if (recordEnd > this.#end)
-      throw failedAssertion(`a record at ${at} ends at ${recordEnd} in a link buffer of ${this.#end} bytes`)
+      throw createAssertionError(`a record at ${at} ends at ${recordEnd} in a link buffer of ${this.#end} bytes`)
     this.at = bodyAt
     this.recordEnd = recordEnd
     return chunk[at]
@@ -94,7 +94,7 @@ export class LinkBufferReader {
   #advance(bytes: number): number {
     const { at } = this
     if (at + bytes > this.recordEnd)
-      throw failedAssertion(`${bytes} bytes at ${at} of a record that ends at ${this.recordEnd}`)
+      throw createAssertionError(`${bytes} bytes at ${at} of a record that ends at ${this.recordEnd}`)
     this.at = at + bytes
     return at
   }

@@ -2,7 +2,7 @@
 // whose sockets the peer has.
 
 import type { PeerNumber } from '../core/index.ts'
-import { failedAssertion } from '../protocol/index.ts'
+import { createAssertionError } from '../protocol/index.ts'
 import type { ByteStream, GatewayClientTraits } from '../transports/index.ts'
 import type { LinkBufferReader } from './link-buffer-reader.ts'
 import type { LinkRecordWriter } from './link-record-writer.ts'
@@ -158,13 +158,16 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
       case recordKinds.relayDrain:
         return this.#sockets.get(reader.uint32())?.drain()
       default:
-        throw failedAssertion(`a record of unknown kind ${kind} was received from shard ${this.#dependencies.peer}`)
+        throw createAssertionError(
+          `a record of unknown kind ${kind} was received from shard ${this.#dependencies.peer}`,
+        )
     }
   }
 
   #getStream(relay: number): RelayedStream {
     const stream = this.#streams.get(relay)
-    if (stream === undefined) throw failedAssertion(`shard ${this.#dependencies.peer} relays no connection ${relay}`)
+    if (stream === undefined)
+      throw createAssertionError(`shard ${this.#dependencies.peer} relays no connection ${relay}`)
     return stream
   }
 

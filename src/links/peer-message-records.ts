@@ -6,7 +6,7 @@
 
 import { deserialize, serialize } from 'node:v8'
 import type { Message, PeerCommitted, PeerMessage, PeerPublish } from '../core/index.ts'
-import { failedAssertion } from '../protocol/index.ts'
+import { createAssertionError } from '../protocol/index.ts'
 import type { LinkBufferReader } from './link-buffer-reader.ts'
 import type { LinkBufferWriter } from './link-buffer-writer.ts'
 import type { PublishWriter } from './publish-writer.ts'
@@ -73,7 +73,7 @@ export class PartialRetainedResponse {
   }
 
   add(message: Message): void {
-    if (this.isComplete) throw failedAssertion(`more than ${this.#header.count} retained messages arrived`)
+    if (this.isComplete) throw createAssertionError(`more than ${this.#header.count} retained messages arrived`)
     this.#messages.push(message)
   }
 

@@ -4,7 +4,7 @@
 import { Message, createMessageFromPublish, never, type PeerPublish } from '../core/index.ts'
 import {
   assert,
-  failedAssertion,
+  createAssertionError,
   readPublish,
   type ProtocolVersion,
   type PublishContext,
@@ -153,7 +153,7 @@ export class PublishReader implements PublishContext {
       if (chunk[payloadStart] !== 0) return this.#readWithProperties(frameStart, bodyStart)
       payloadStart++
     }
-    if (payloadStart > frameEnd) throw failedAssertion(`the frame at ${frameStart} ends before its payload begins`)
+    if (payloadStart > frameEnd) throw createAssertionError(`the frame at ${frameStart} ends before its payload begins`)
     const message = new Message(this.findTopic(chunk, bodyStart + 2, topicEnd), {
       qos,
       retain: (chunk[frameStart] & 1) !== 0,
@@ -206,7 +206,7 @@ export class PublishReader implements PublishContext {
     } while (byte >= 0x80)
     const frameEnd = bodyStart + bodyBytes
     if (frameEnd > recordEnd)
-      throw failedAssertion(`a frame at ${at} ends at ${frameEnd} in a record that ends at ${recordEnd}`)
+      throw createAssertionError(`a frame at ${at} ends at ${frameEnd} in a record that ends at ${recordEnd}`)
     reader.at = frameEnd
     return bodyStart
   }

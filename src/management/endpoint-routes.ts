@@ -1,6 +1,6 @@
 // The endpoints of the contract: each request gets the result of the handler of the same name. Changes are in the audit log.
 
-import { type Endpoint, urlsOf } from '../contract/index.ts'
+import { type Endpoint, listUrls } from '../contract/index.ts'
 import { type AuditedRequest, toAuditEntry, isAudited } from './audited-request.ts'
 import { authorizeCaller } from './auth/authorization.ts'
 import { ApiError, refuse } from './http/api-error.ts'
@@ -18,11 +18,11 @@ import type { AuditTrail, RequestState, ServerContext } from './server-context.t
 const pageSecurityPolicy = "frame-ancestors 'none'"
 
 export function addEndpointRoutes(
-  { server, options, publicResponses, readSettings: current }: ServerContext,
+  { server, options, publicResponses, readSettings }: ServerContext,
   states: WeakMap<FastifyRequest, RequestState>,
 ): void {
   const { audit } = options
-  const handlers = new NamespacedHandlers(options.handlersFor, () => current().authenticator)
+  const handlers = new NamespacedHandlers(options.handlersFor, () => readSettings().authenticator)
   for (const [name, endpoint] of Object.entries(options.endpoints)) {
     const shapes = compileShapes(endpoint)
     const { method, access, body } = endpoint
@@ -35,12 +35,12 @@ export function addEndpointRoutes(
         return replyWithError(reply, refuse('emptyCredentials', 'the request is not authenticated'))
       const { caller } = state
       const run = (): Promise<unknown> =>
-        runEndpoint(request, state, { shapes, handle, maxUploadBytes: current().maxUploadBytes })
+        runEndpoint(request, state, { shapes, handle, maxUploadBytes: readSettings().maxUploadBytes })
       const result = await runWhileHandled(state, () => runAudited({ name, endpoint, caller, request, audit }, run))
       if (result instanceof ApiError && result.guessedAccount !== undefined) {
         // While it is delayed, it does not count as a request in progress.
         state.ticket?.release()
-        await current().authenticator.recordFailure(result.guessedAccount, caller.address)
+        await readSettings().authenticator.recordFailure(result.guessedAccount, caller.address)
       }
       if (result instanceof ApiError) return replyWithError(reply, result)
       if (endpoint.status !== undefined) void reply.code(endpoint.status)
@@ -52,7 +52,7 @@ export function addEndpointRoutes(
         return reply.type(endpoint.replyType ?? 'text/plain; charset=utf-8').send(encode(String(result)))
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(result))
     }
-    for (const url of urlsOf(endpoint)) {
+    for (const url of listUrls(endpoint)) {
       server.route({ method, url, config: { access, body }, handler })
     }
   }

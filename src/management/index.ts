@@ -9,8 +9,8 @@ export {
   type PageMeta,
   type PageWanted,
   type PagingQuery,
-  toPageMeta as metaOf,
-  parsePageWanted as pageWanted,
+  toPageMeta,
+  parsePageWanted,
 } from './lists/numbered-pages.ts'
 
 export type { HandlerByName, HandlersFor } from './namespaced-handlers.ts'
@@ -27,33 +27,20 @@ export {
   type SecondFactors,
   type LoggedIn,
   type LoginMethods,
-  createSocketAuthenticator as socketAuthenticator,
+  createSocketAuthenticator,
   type Tokens,
   AuthQueue,
 } from './auth/request-authenticator.ts'
 export { authorizeCaller } from './auth/authorization.ts'
-export { readRequestedRole as requestedRole } from './auth/read-requested-role.ts'
-export { ApiError, refuse, refuseFor, quoteShortened as shortened } from './http/api-error.ts'
-export {
-  formatLocalTime as localTime,
-  formatOffsetTime as offsetTime,
-  formatUptime as uptimeText,
-} from './http/format-time.ts'
+export { readRequestedRole } from './auth/read-requested-role.ts'
+export { ApiError, refuse, refuseFor, quoteShortened } from './http/api-error.ts'
+export { formatLocalTime, formatOffsetTime, formatUptime } from './http/format-time.ts'
 export { type Handlers } from './http/handler.ts'
 export { JsonText } from './http/json-text.ts'
-export { checkMisspelledKeys as refusalOfMisspelled } from './http/check-misspelled-keys.ts'
+export { checkMisspelledKeys } from './http/check-misspelled-keys.ts'
 export { MalformedUpload } from './http/multipart.ts'
 export { refuseShape } from './http/read-request.ts'
-export { checkNodeName as otherNode } from './lists/check-node-name.ts'
-export {
-  beginning,
-  formatCursor as cursorOf,
-  parsePaging as pagingOf,
-  parseCursor as positionOf,
-} from './lists/parse-paging.ts'
-export {
-  type ListSource,
-  replyWithList,
-  toShardUnavailableError as shardUnavailableError,
-} from './lists/reply-with-list.ts'
+export { checkNodeName } from './lists/check-node-name.ts'
+export { beginning, formatCursor, parsePaging, parseCursor } from './lists/parse-paging.ts'
+export { type ListSource, replyWithList, toShardUnavailableError } from './lists/reply-with-list.ts'
 export { type AuditEntry } from './audited-request.ts'

@@ -14,7 +14,7 @@ import type { RequestState, ServerContext } from './server-context.ts'
 
 /** Adds the hooks. Returns the state of each request. */
 export function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, RequestState> {
-  const { server, limiter, connections, publicResponses, readSettings: current } = context
+  const { server, limiter, connections, publicResponses, readSettings } = context
   const states = new WeakMap<FastifyRequest, RequestState>()
   server.server.on('connection', (socket) => connections.add(socket))
   server.addHook('onRequest', async (request, reply) => {
@@ -28,7 +28,7 @@ export function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest,
     // The content type is not used; the framework would refuse an invalid one.
     if (!mediaType.test(request.headers['content-type'] ?? '')) delete request.headers['content-type']
     limitRequestTime(request, reply)
-    const { authenticator, dashboard } = current()
+    const { authenticator, dashboard } = readSettings()
     if (dashboard !== undefined && isForStartPage(request)) return reply.redirect('dashboard/', 302)
     const isPublicPath = isPublic(request)
     const address = request.ip ?? ''

@@ -8,7 +8,7 @@
 import { chmod } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { listenErrorText } from '../transports/index.ts'
+import { describeListenError } from '../transports/index.ts'
 import type { Authenticator } from './auth/request-authenticator.ts'
 import { replyWithPage } from './dashboard/dashboard-routes.ts'
 import { isMqttUpgrade, MqttUpgrades } from './dashboard/mqtt-upgrade.ts'
@@ -136,9 +136,9 @@ function createFramework(authenticator: () => Authenticator, headerBytes: number
 }
 
 /** The page and its files are not endpoints of the contract: they contain no data and are for browsers only. */
-function addDashboard({ server, options, readSettings: current }: ServerContext): void {
+function addDashboard({ server, options, readSettings }: ServerContext): void {
   const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { dashboard, authenticator } = current()
+    const { dashboard, authenticator } = readSettings()
     const { name: asset } = request.params as { readonly name?: string }
     const encodings = request.headers['accept-encoding']
     const response = await replyWithPage(dashboard === undefined ? undefined : options.dashboardFiles, {
@@ -158,16 +158,11 @@ function addDashboard({ server, options, readSettings: current }: ServerContext)
 }
 
 /** Upgrades requests for MQTT over WebSocket. Other upgrade requests get the response of an ordinary request. */
-function addMqttUpgrade({
-  server,
-  options,
-  connections,
-  readSettings: current,
-}: ServerContext): MqttUpgrades | undefined {
+function addMqttUpgrade({ server, options, connections, readSettings }: ServerContext): MqttUpgrades | undefined {
   if (options.mqttSocket === undefined) return undefined
   const upgrades = new MqttUpgrades(options.mqttSocket)
   server.server.on('upgrade', (request, socket, head) => {
-    const { dashboard } = current()
+    const { dashboard } = readSettings()
     const client = socket as Socket
     connections.remove(client)
     const address = server.server.address()
@@ -186,7 +181,7 @@ async function listenAt(server: FastifyInstance, at: ListenAt): ReturnType<Manag
   } catch (error) {
     const why = error as NodeJS.ErrnoException
     if ('path' in at) return { problem: `http_server: cannot listen on ${at.path}: ${why.message}` }
-    return { problem: listenErrorText(why, at.host, at.port) }
+    return { problem: describeListenError(why, at.host, at.port) }
   }
   const address = server.server.address()
   return { port: typeof address === 'object' && address !== null ? address.port : 0 }

@@ -2,13 +2,9 @@
 
 export type { AckTimeout } from './ack-timeout.ts'
 export { ConnectionMonitor, type ConnectionState } from './connection-monitor.ts'
-export {
-  createConnectPacket as connectPacket,
-  createDisconnectPacket as disconnectPacket,
-  createReceiveLimits as receiveLimits,
-} from './client-packets.ts'
-export { selectShorterKeepAlive as shorterKeepAlive } from './keep-alive.ts'
+export { createConnectPacket, createDisconnectPacket, createReceiveLimits } from './client-packets.ts'
+export { selectShorterKeepAlive } from './keep-alive.ts'
 export { ConnectionEnded, MqttClient, type OutgoingMessage, type PublishResult } from './mqtt-client.ts'
 export { type ClientStream, type LinkCallbacks, type LinkOptions, PacketLink } from './packet-link.ts'
-export { toRemoteLimits as limitsOf, selectLowerQoS as lowerQoS, type RemoteLimits } from './remote-limits.ts'
+export { toRemoteLimits, selectLowerQoS, type RemoteLimits } from './remote-limits.ts'
 export { createStreamPair } from './stream-pair.ts'

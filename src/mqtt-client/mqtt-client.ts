@@ -17,7 +17,7 @@ import {
   type PublishPacket,
   type QoS,
   reasonCodes,
-  reasonText,
+  describeReason,
   type SubackPacket,
   type SubscribePacket,
   type TopicName,
@@ -348,5 +348,5 @@ function formatReason(
   { reasonCode, properties }: ConnackPacket | DisconnectPacket | AckPacket,
   version: ProtocolVersion,
 ) {
-  return reasonText(reasonCode, version, properties?.reasonString)
+  return describeReason(reasonCode, version, properties?.reasonString)
 }

@@ -3,8 +3,8 @@
 export { settleAccessSecret } from './data-dir/access-secret.ts'
 export {
   type Account,
-  resolveDefaultDataDirectory as defaultDataDirectory,
-  describeDirectoryError as directoryErrorText,
+  resolveDefaultDataDirectory,
+  describeDirectoryError,
   type Installation,
   prepareDataDirectory,
   tryDirectory,
@@ -13,21 +13,13 @@ export { dataEntries } from './data-dir/data-entries.ts'
 export { type DirectoryLock, lockDirectory } from './data-dir/directory-lock.ts'
 export { isDiskFull, keepReserve, releaseReserve } from './data-dir/disk-reserve.ts'
 export { settleNodeName } from './data-dir/node-name.ts'
-export { quarantineCandidate as quarantineText } from './data-dir/quarantine.ts'
+export { quarantineCandidate } from './data-dir/quarantine.ts'
 export { controlSocketName, prepareSocketPath } from './data-dir/socket-path.ts'
 
 export { AllowedPaths } from './configuration/layers/allowed-paths.ts'
 export { type ConfigConsumer, type Problem } from './configuration/config-consumers.ts'
-export {
-  createIncludeReader as includeReader,
-  createNamedFileReader as namedFileReader,
-  readConfigFile,
-} from './configuration/layers/config-files.ts'
-export {
-  ConfigHistory,
-  formatVersion as textOfVersion,
-  compareVersions as versionDifferences,
-} from './configuration/config-history.ts'
+export { createIncludeReader, createNamedFileReader, readConfigFile } from './configuration/layers/config-files.ts'
+export { ConfigHistory, formatVersion, compareVersions } from './configuration/config-history.ts'
 export { nothingChanged, requestName, writeSettings } from './configuration/layers/config-layers.ts'
 export { ConfigManager, type ConfigOutcome } from './configuration/config-manager.ts'
 export { type ConfigRefusal, refuseErrors, refuseProblem } from './configuration/config-refusals.ts'
@@ -41,19 +33,16 @@ export { stageFile } from './configuration/staged-file.ts'
 
 export { DashboardListener, openDashboardListener } from './listeners/dashboard-listener.ts'
 export {
-  listApiHosts as hostsOfApi,
-  listPortHosts as hostsOfPort,
+  listApiHosts,
+  listPortHosts,
   isLoopbackAddress,
   type ListenerAddress,
-  findListenerFileProblems as problemsOfListenerFiles,
+  findListenerFileProblems,
   resolveListeners,
 } from './listeners/listener-addresses.ts'
-export {
-  type CertificateInForce,
-  readListenerCertificates as listenerCertificates,
-} from './listeners/read-listener-certificates.ts'
-export { ListenerManager, createListenersConsumer as listenersConsumer } from './listeners/listener-manager.ts'
-export { omitMissingQuic as withoutMissingQuic } from './listeners/omit-missing-quic.ts'
+export { type CertificateInForce, readListenerCertificates } from './listeners/read-listener-certificates.ts'
+export { ListenerManager, createListenersConsumer } from './listeners/listener-manager.ts'
+export { omitMissingQuic } from './listeners/omit-missing-quic.ts'
 export { reserveTcpPort } from './listeners/reserve-port.ts'
 
 export { Alarms } from './observe/raised-alarms.ts'
@@ -61,11 +50,11 @@ export { type AuditLog, openAuditLog, reloadWithAudit } from './observe/audit-lo
 export { DescriptorMonitor } from './observe/descriptor-monitor.ts'
 export { Gauges, type HighestName } from './observe/gauges.ts'
 export {
-  createLogConsumer as logConsumer,
-  resolveLogLevel as logLevelOf,
-  resolveLogTargets as logTargetsOf,
-  toLogProblem as problemOfLog,
-  findLogFileProblem as problemOfLogFile,
+  createLogConsumer,
+  resolveLogLevel,
+  resolveLogTargets,
+  toLogProblem,
+  findLogFileProblem,
 } from './observe/log-config.ts'
 export { MonitorHistory, type MonitorPoint } from './observe/monitor-history.ts'
 export { OverloadMonitor } from './observe/overload-monitor.ts'
@@ -76,12 +65,7 @@ export { type NewTrace, type TraceRecord, Traces } from './observe/trace-files.t
 export { type MemoryObservation, monitorMemory } from './shards/memory-monitoring.ts'
 export { type NodeStore, openNodeStore } from './shards/node-store.ts'
 export { type QueryableShards, queryShard } from './shards/query-shard.ts'
-export {
-  toConnectionLimits as connectionLimitsOf,
-  type MemoryPlan,
-  planShards,
-  resolveShardCount as shardsOf,
-} from './shards/shard-plan.ts'
+export { toConnectionLimits, type MemoryPlan, planShards, resolveShardCount } from './shards/shard-plan.ts'
 export { ShardSupervisor } from './shards/shard-supervisor.ts'
 export { defaultRestartPolicy, type RestartPolicy } from './shards/supervised-shard.ts'
 
@@ -92,37 +76,34 @@ export {
   type NodeRecordChange,
   openAccessRecords,
 } from './records/stored-access-records.ts'
-export { toAccessSettings as accessSettingsOf } from './records/to-access-settings.ts'
+export { toAccessSettings } from './records/to-access-settings.ts'
 export { maxNamespaces, NamespaceLimitsInForce } from './records/namespace-limits.ts'
 export { filterInSlices, ScanBudget } from './records/record-scan.ts'
 export { ShadowedCredentials } from './records/shadowed-credentials.ts'
 
 export { countAdmins, maxAdmins } from './admins/account-limits.ts'
+export { createAdminAuthentication, type ConfiguredAccount } from './admins/admin-authentication.ts'
+export { createApiTokens } from './admins/api-tokens.ts'
 export {
-  createAdminAuthentication as adminAuthentication,
-  type ConfiguredAccount,
-} from './admins/admin-authentication.ts'
-export { createApiTokens as apiTokens } from './admins/api-tokens.ts'
-export {
-  resolveConfiguredAccount as configuredAccountOf,
+  resolveConfiguredAccount,
   generateAdminPassword,
   type NewPassword,
-  findPasswordRisk as passwordRisk,
+  findPasswordRisk,
   wellKnownPasswordText,
 } from './admins/default-admin.ts'
-export { createAdminLogins as adminLogins } from './admins/logins.ts'
+export { createAdminLogins } from './admins/logins.ts'
 export { admitOidcUser, isOfProvider } from './admins/oidc/oidc-accounts.ts'
-export { createOidcLogin as oidcLogin } from './admins/oidc/oidc-login.ts'
+export { createOidcLogin } from './admins/oidc/oidc-login.ts'
 export { OidcProviders } from './admins/oidc/oidc-providers.ts'
 export { authenticatedOrigin, hashSecret, PasswordHasher } from './admins/password-hashing.ts'
 export { RecentLogins } from './admins/recent-logins.ts'
-export { createSecondFactors as secondFactors } from './admins/second-factor.ts'
+export { createSecondFactors } from './admins/second-factor.ts'
 export { isWellKnownPassword } from './admins/well-known-passwords.ts'
 
-export { BridgeConfig, deriveBrokerId as brokerIdOf, planBridges } from './bridges/bridge-config.ts'
+export { BridgeConfig, deriveBrokerId, planBridges } from './bridges/bridge-config.ts'
 
 export { runRulesForAlarm } from './rules/alarm-rules.ts'
-export { createLibraryReporter as libraryReporter } from './rules/library-reporter.ts'
+export { createLibraryReporter } from './rules/library-reporter.ts'
 export { RuleConfig } from './rules/rule-config.ts'
 
 export { type AuthenticationSettings } from './gateways/to-listener-authentication.ts'
@@ -130,13 +111,13 @@ export {
   GatewayConfig,
   GatewayPlanner,
   gatewayTypes,
-  findListener as listenerAt,
-  describeTaken as problemOfTaken,
-  findGatewayProblems as problemsOfGateways,
-  findProtocolName as protocolNameOf,
-  deriveStatus as statusOf,
+  findListener,
+  describeTaken,
+  findGatewayProblems,
+  findProtocolName,
+  deriveStatus,
 } from './gateways/gateway-config.ts'
-export { type Gateway, type GatewaySocket, listSockets as socketsOf } from './gateways/configured-sockets.ts'
+export { type Gateway, type GatewaySocket, listSockets } from './gateways/configured-sockets.ts'
 
 export { type BackupFile, type BackupRefusal, type BackupScope } from './backup/backup-folder.ts'
 export { ScheduledBackups } from './backup/backup-schedule.ts'

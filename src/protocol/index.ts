@@ -1,12 +1,12 @@
 // Entry point of the module protocol: decodes and encodes MQTT 3.1, 3.1.1 and 5.0, for servers and clients.
 
-export { assert, createAssertionError as failedAssertion } from './bytes/assert.ts'
+export { assert, createAssertionError } from './bytes/assert.ts'
 export * from './packets/packets.ts'
 export * from './properties/properties.ts'
 export { findPropertyProblem } from './properties/property-problem.ts'
 export * from './reasons/reason-codes.ts'
-export { toConnackReason as connackReasonFor } from './packets/reason-rules.ts'
-export { describeReason as reasonText } from './packets/describe-reason.ts'
+export { toConnackReason } from './packets/reason-rules.ts'
+export { describeReason } from './packets/describe-reason.ts'
 export * from './reasons/protocol-error.ts'
 export { copyBytes } from './bytes/copy-bytes.ts'
 export { isUtf8 } from './bytes/text.ts'

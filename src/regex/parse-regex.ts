@@ -1,7 +1,7 @@
 // Parses regular expressions with the syntax of PCRE, except what needs backtracking: back references, lookaround,
 // atomic groups and possessive quantifiers.
 
-import { limitError, maxExpressionDepth } from '../values/index.ts'
+import { createLimitError, maxExpressionDepth } from '../values/index.ts'
 import { maxRegexInstructions } from './regex-limits.ts'
 import { createExactTest, isLineFeed, negateTest, createPropertyTest, setEscapes } from './characters.ts'
 import { readEscapedCharacter } from './escaped-character.ts'
@@ -46,7 +46,7 @@ class RegexParser {
 
   #parseChoice(): RegexNode {
     if (++this.#depth > maxExpressionDepth) {
-      throw limitError('regular expression: too many nested groups', 'maxExpressionDepth', maxExpressionDepth)
+      throw createLimitError('regular expression: too many nested groups', 'maxExpressionDepth', maxExpressionDepth)
     }
     const flags = this.#flags
     const options = [this.#parseSequence()]
@@ -85,7 +85,11 @@ class RegexParser {
     const min = Number(counted[1])
     const max = counted[2] === undefined ? min : counted[3] === '' ? Infinity : Number(counted[3])
     if (min > maxRegexInstructions || (max !== Infinity && max > maxRegexInstructions)) {
-      throw limitError('regular expression: a quantifier is too large', 'maxRegexInstructions', maxRegexInstructions)
+      throw createLimitError(
+        'regular expression: a quantifier is too large',
+        'maxRegexInstructions',
+        maxRegexInstructions,
+      )
     }
     return [min, max]
   }

@@ -2,7 +2,7 @@
 // pattern at once (Thompson, Pike). V8's own engine can take exponential time, and nothing can interrupt it.
 
 import { maxRegexInstructions } from './regex-limits.ts'
-import { type Budget, limitError } from '../values/index.ts'
+import { type Budget, createLimitError } from '../values/index.ts'
 import { isWord } from './characters.ts'
 import { parseRegex } from './parse-regex.ts'
 import type { Anchor, CharacterTest, RegexNode } from './regex-syntax.ts'
@@ -40,7 +40,7 @@ export class Regex {
 
   #emit<T extends Instruction>(instruction: T): T {
     if (this.#program.length === maxRegexInstructions) {
-      throw limitError('regular expression too large', 'maxRegexInstructions', maxRegexInstructions)
+      throw createLimitError('regular expression too large', 'maxRegexInstructions', maxRegexInstructions)
     }
     this.#program.push(instruction)
     return instruction

@@ -7,7 +7,7 @@ import type { HostFunctions } from './functions/host-functions.ts'
 import {
   Budget,
   encodeJson,
-  positionAt,
+  findPosition,
   RuleError,
   type RuleMap,
   type RuleValue,
@@ -97,7 +97,7 @@ function explainCondition(rule: CompiledRule, event: RuleEvent, host: HostFuncti
     text: rule.sql.slice(expression.start, expression.end),
     depth,
     value: describeValue(values[index]),
-    ...positionAt(rule.sql, expression.start),
+    ...findPosition(rule.sql, expression.start),
   }))
 }
 

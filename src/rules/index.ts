@@ -10,26 +10,21 @@ export { compileRule, type CompiledRule, type CompileOptions, type RuleResult } 
 export type { RuleWarning } from './compile/compilation.ts'
 export { RuleCompileError } from './sql/compile-error.ts'
 export { maxMessageResultBytes, maxMessageResults, maxSingleResultBytes } from './limits/rule-limits.ts'
-export { toEventFields as fieldsOf, RuleEvent, type EventFields } from './events/rule-event.ts'
+export { toEventFields, RuleEvent, type EventFields } from './events/rule-event.ts'
 export {
-  listColumns as columnsOf,
+  listColumns,
   eventDefinitions,
-  getSample as sampleOf,
+  getSample,
   type EventDefinition,
   type EventName,
 } from './events/event-definitions.ts'
 export { columnsOfServices, type RuleSource } from './events/rule-sources.ts'
 export type { CompressionFormat, HostFunctions, StoreArea } from './functions/host-functions.ts'
-export {
-  createSampleEvent as sampleEvent,
-  testRule,
-  toJsonText as valueAsJson,
-  type RuleTestResult,
-} from './test-rule.ts'
-export { listSelectedNames as selectedNames } from './selected-names.ts'
+export { createSampleEvent, testRule, toJsonText, type RuleTestResult } from './test-rule.ts'
+export { listSelectedNames } from './selected-names.ts'
 export { explainRule, type RuleExplanation } from './explain-rule.ts'
 export { convertRuleSql, type ConvertedSql } from './convert.ts'
-export { compileTemplate, toPlainValue as plainValue, type CompiledTemplate } from './templates.ts'
+export { compileTemplate, toPlainValue, type CompiledTemplate } from './templates.ts'
 export type { Placeholder, TemplateEncoding } from './template-encodings.ts'
 export { functionTable } from './functions/function-table.ts'
 export { functionSubjects, type RuleFunction } from './functions/rule-function.ts'

@@ -7,14 +7,14 @@
 import { toTopicPart } from '../protocol/index.ts'
 import {
   type Budget,
-  bufferOver,
+  toBuffer,
   encodeJson,
   isText,
   RuleError,
   type RuleText,
   type RuleValue,
   type Step,
-  textForm,
+  toTextForm,
   tryDecodeJson,
 } from '../values/index.ts'
 
@@ -102,7 +102,7 @@ function refuseAll(parts: readonly TemplatePart[], why: string): PlannedEncoding
 }
 
 function withText(encode: (text: string) => string): EncodeValue {
-  return (value, budget) => encode(requireValidText(textForm(value, budget)))
+  return (value, budget) => encode(requireValidText(toTextForm(value, budget)))
 }
 
 function requireValidText(text: RuleText): string {
@@ -128,7 +128,7 @@ function planNames(parts: readonly TemplatePart[], encode: (text: string) => str
     encoders: parts.map((part) => {
       const column = typeof part === 'string' ? undefined : findColumn(part)
       const hasParts = column === 'topic' || (isWholeName && !identityColumns.includes(column ?? ''))
-      return hasParts ? textForm : withText(encode)
+      return hasParts ? toTextForm : withText(encode)
     }),
   }
 }
@@ -156,9 +156,9 @@ function indexValue(text: string): string {
 }
 
 function encodeUrlValue(value: RuleValue, budget: Budget): string {
-  const text = textForm(value, budget)
+  const text = toTextForm(value, budget)
   if (typeof text !== 'string')
-    return bufferOver(text)
+    return toBuffer(text)
       .toString('hex')
       .replaceAll(/../g, (byte) => `%${byte.toUpperCase()}`)
   if (text.includes('\0')) throw new RuleError('the value has a NUL character, which a URL cannot have')
@@ -221,7 +221,7 @@ function planJson(parts: readonly TemplatePart[]): PlannedEncoding | undefined {
   return {
     encoders: parts.map((part, index) =>
       typeof part === 'string'
-        ? textForm
+        ? toTextForm
         : selectJsonEncoding(positions[index] ?? 'value', findColumn(part) === 'payload'),
     ),
   }
@@ -264,7 +264,7 @@ function selectJsonEncoding(position: JsonPosition, isPayload: boolean): EncodeV
 }
 
 function encodeJsonText(value: RuleValue, budget: Budget): string {
-  const text = JSON.stringify(requireValidText(textForm(value, budget)))
+  const text = JSON.stringify(requireValidText(toTextForm(value, budget)))
   budget.countCreated(text.length)
   return text
 }

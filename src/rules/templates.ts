@@ -5,7 +5,7 @@ import {
   Budget,
   encodeJson,
   joinTexts,
-  limitError,
+  createLimitError,
   readKey,
   readPosition,
   RuleFloat,
@@ -13,7 +13,7 @@ import {
   type RuleText,
   type RuleValue,
   type Step,
-  textForm,
+  toTextForm,
 } from '../values/index.ts'
 import { type Placeholder, planEncoding, type PlannedEncoding, type TemplateEncoding } from './template-encodings.ts'
 
@@ -72,11 +72,11 @@ function render(parts: readonly (string | Placeholder)[], plan: PlannedEncoding 
   const budget = new Budget()
   let length = 0
   const texts = parts.map((part, index) => {
-    const encode = plan?.encoders[index] ?? textForm
+    const encode = plan?.encoders[index] ?? toTextForm
     const text = typeof part === 'string' ? part : encode(resolveValue(data, part.steps, budget), budget)
     length += text.length
     if (length > maxRenderedBytes)
-      throw limitError('the rendered text is too large', 'maxRenderedBytes', maxRenderedBytes)
+      throw createLimitError('the rendered text is too large', 'maxRenderedBytes', maxRenderedBytes)
     return text
   })
   plan?.check?.(texts)

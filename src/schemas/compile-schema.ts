@@ -1,6 +1,6 @@
 // Compiles the source of a schema, once.
 
-import { type Budget, decodeJson, encodeJson, RuleError, type RuleText, textFromBytes } from '../values/index.ts'
+import { type Budget, decodeJson, encodeJson, RuleError, type RuleText, toRuleText } from '../values/index.ts'
 import { decodeAvro } from './avro/avro-decoder.ts'
 import { encodeAvro } from './avro/avro-encoder.ts'
 import { parseAvro } from './avro/parse-avro.ts'
@@ -47,7 +47,7 @@ function createJsonSchema(source: string): CompiledSchema {
 
 function toCountedText(data: Uint8Array, budget: Budget): RuleText {
   budget.countCreated(data.length)
-  return textFromBytes(data)
+  return toRuleText(data)
 }
 
 function createAvroSchema(source: string): CompiledSchema {
@@ -57,7 +57,7 @@ function createAvroSchema(source: string): CompiledSchema {
     messageTypes: [],
     encode: (value, messageType, budget) => {
       refuseMessageType('Avro', messageType)
-      return textFromBytes(encodeAvro(type, value, budget))
+      return toRuleText(encodeAvro(type, value, budget))
     },
     decode: (data, messageType, budget) => {
       refuseMessageType('Avro', messageType)
@@ -73,7 +73,7 @@ export function createProtobufSchema(messages: ProtoMessages): CompiledSchema {
     type: 'protobuf',
     messageTypes,
     encode: (value, messageType, budget) =>
-      textFromBytes(encodeProto(requireMessage(messages, messageType), value, budget)),
+      toRuleText(encodeProto(requireMessage(messages, messageType), value, budget)),
     decode: (data, messageType, budget) => decodeProto(requireMessage(messages, messageType), data, budget),
   }
 }

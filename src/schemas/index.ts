@@ -3,5 +3,5 @@
 
 export { compileSchema } from './compile-schema.ts'
 export { SchemaError, type CompiledSchema, type SchemaDefinition, type SchemaType } from './model/compiled-schema.ts'
-export { SchemaRegistry, loadSparkplugSchema as sparkplugSchema } from './schema-registry.ts'
+export { SchemaRegistry, loadSparkplugSchema } from './schema-registry.ts'
 export * as schemaLimits from './model/schema-limits.ts'

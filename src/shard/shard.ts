@@ -14,7 +14,7 @@ import {
   type CoreRequest,
 } from '../core/index.ts'
 import type { LinkPort } from '../links/index.ts'
-import { failedAssertion, type PacketDecoderOptions } from '../protocol/index.ts'
+import { createAssertionError, type PacketDecoderOptions } from '../protocol/index.ts'
 import { counterCells } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { AccessRequests } from './store/access-requests.ts'
@@ -188,7 +188,7 @@ export class Shard {
 
   /** Adds the link to another shard of the node. */
   addLink(peer: PeerNumber, port: LinkPort): void {
-    if (this.peers === undefined) throw failedAssertion(`link to shard ${peer}, but the node has one shard`)
+    if (this.peers === undefined) throw createAssertionError(`link to shard ${peer}, but the node has one shard`)
     this.peers.add(peer, port)
   }
 

@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { LateRuleHook, type RuleEngine } from '../actions/index.ts'
 import { resolveNamespace } from '../core/index.ts'
-import { linkPortOver } from '../links/index.ts'
+import { createLinkPort } from '../links/index.ts'
 import { openLevelStore, readOldest, type Store, StoreClient } from '../storage/index.ts'
 import {
   type AlarmName,
   counterCells,
   Counters,
   ForwardingLog,
-  memoryOfThread,
+  readThreadMemory,
   Histograms,
   monitorLoop,
 } from '../telemetry/index.ts'
@@ -80,7 +80,7 @@ if (start.histograms !== undefined) {
   const histograms = new Histograms(start.histograms, start.shardNumber)
   monitorLoop((delay) => {
     histograms.setLoopDelay(delay)
-    histograms.setMemory(memoryOfThread())
+    histograms.setMemory(readThreadMemory())
   })
 }
 
@@ -159,7 +159,7 @@ async function run(): Promise<void> {
   running.handleInput({ kind: 'tick' })
   client.onTrouble = () => running.commits.setTrouble(client.trouble)
   client.onTrouble()
-  for (const { peer, port } of start.links ?? []) running.addLink(peer, linkPortOver(port))
+  for (const { peer, port } of start.links ?? []) running.addLink(peer, createLinkPort(port))
   const rules = createRules(running, clock)
   usersOfLibraries = rules
   handleMessage = (message) =>
@@ -191,7 +191,7 @@ function createGateways(
     store,
   }: { readonly listenerLimits: ListenerLimits; readonly clock: Clock; readonly store: Store },
 ): GatewayManager {
-  const storedKey = createStoredKeyFinder(running)
+  const findStoredKey = createStoredKeyFinder(running)
   return new GatewayManager({
     own: start.shardNumber,
     shards: start.shards ?? 1,
@@ -200,8 +200,8 @@ function createGateways(
     nowMs: () => clock.nowMs(),
     accept: (stream, listener) => running().accept(stream, listener),
     openListener: (listener, accept) =>
-      createListenerFactory(listenerLimits, { accept, findStoredKey: storedKey }).open(listener),
-    storedKey,
+      createListenerFactory(listenerLimits, { accept, findStoredKey: findStoredKey }).open(listener),
+    storedKey: findStoredKey,
     connections: listenerLimits.connections,
     ...createStoredFacts(running, store),
     isBanned: (address) => running().access.isBanned(address),
@@ -312,7 +312,7 @@ function handleNodeMessage(
     heap?.setShort(message.level !== 'normal')
   } else if (message.kind === 'collect-garbage') heap?.collectNow()
   else if (message.kind === 'client-filters') shard.bridges?.filters.receive(message.from, message.notice)
-  else if (message.kind === 'link') shard.addLink(message.peer, linkPortOver(message.port))
+  else if (message.kind === 'link') shard.addLink(message.peer, createLinkPort(message.port))
   else if (message.kind === 'reload-files') Promise.all([listeners.reload(), gateways.reload()]).catch(fail)
   else if (message.kind === 'listeners') {
     const { change } = message

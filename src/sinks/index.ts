@@ -17,6 +17,6 @@ export {
   sourceTypes,
 } from './registry/source-types.ts'
 export { checkMqtt } from './mqtt/mqtt-sink.ts'
-export { findServerProblem as problemOfServer } from './service-address.ts'
-export { formatError as messageOf } from './service-responses.ts'
+export { findServerProblem } from './service-address.ts'
+export { formatError } from './service-responses.ts'
 export { sinkTypes, type ActionSettings, type ConnectorSettings, type SinkTypeName } from './registry/sink-types.ts'

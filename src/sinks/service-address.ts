@@ -1,7 +1,7 @@
 // Addresses and TLS settings of services in connectors.
 
 import { readFileSync } from 'node:fs'
-import { type ConnectorsConfig, verifiesPeer } from '../config/index.ts'
+import { type ConnectorsConfig, isPeerVerified } from '../config/index.ts'
 import { isForbiddenAddress } from '../transports/index.ts'
 import type { NamedValue } from './sink.ts'
 
@@ -46,7 +46,7 @@ export function toServiceTls(ssl: TlsSettings): ServiceTls | undefined {
   if (!ssl.enable) return undefined
   const [ca, cert, key] = [read(ssl.cacertfile), read(ssl.certfile), read(ssl.keyfile)]
   return {
-    rejectUnauthorized: verifiesPeer(ssl),
+    rejectUnauthorized: isPeerVerified(ssl),
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),

@@ -1,11 +1,11 @@
 // Error texts of services.
 
-import { serviceErrorText } from '../telemetry/index.ts'
+import { describeServiceError } from '../telemetry/index.ts'
 import { explainLibraryText } from './library-error-text.ts'
 
 /** Returns the text of a thrown value: for administrators, so codes of the system and texts of libraries are sentences. */
 export function formatError(error: unknown): string {
-  return explainLibraryText(error instanceof Error ? serviceErrorText(error, 'ssl.cacertfile') : String(error))
+  return explainLibraryText(error instanceof Error ? describeServiceError(error, 'ssl.cacertfile') : String(error))
 }
 
 export function describeNoConnection(timeoutMs: number): string {

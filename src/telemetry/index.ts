@@ -14,12 +14,8 @@ export {
   type CounterCell,
   type CounterName,
 } from './counters.ts'
-export {
-  describeConnectionError as connectionErrorText,
-  findInnermostError as innermostError,
-  describeServiceError as serviceErrorText,
-} from './describe-connection-error.ts'
-export { describeFileError as fileErrorText } from './describe-file-error.ts'
+export { describeConnectionError, findInnermostError, describeServiceError } from './describe-connection-error.ts'
+export { describeFileError } from './describe-file-error.ts'
 export { createListenerTable, ListenerCounters, type ListenerCounts, readListenerTable } from './listener-counters.ts'
 export { ForwardingLog, maxLinesPerEventAndSecond, maxWaitingLogLines, type PostLine } from './forwarding-log.ts'
 export {
@@ -29,8 +25,8 @@ export {
   type ThreadMemory,
   type HistogramName,
   type HistogramReading,
-  listHistograms as histogramRows,
+  listHistograms,
   Histograms,
 } from './histograms.ts'
 export { makeDirectory, makeDirectorySync } from './make-directory.ts'
-export { readThreadMemory as memoryOfThread, monitorLoop } from './loop-monitor.ts'
+export { readThreadMemory, monitorLoop } from './loop-monitor.ts'

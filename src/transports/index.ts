@@ -18,24 +18,20 @@ export {
   freeSharedSlots,
   setFreeDescriptors,
   type ConnectionSlots,
-  countUsedSlots as usedSlots,
+  countUsedSlots,
 } from './limits/connection-limits.ts'
 export { isSocketPath } from './tcp/connection-acceptor.ts'
 export { ConnectionRate } from './limits/connection-rate.ts'
-export { denyAddresses, lookUpAllowedAddresses as safeLookup, isForbiddenAddress } from './dial/address-guard.ts'
+export { denyAddresses, lookUpAllowedAddresses, isForbiddenAddress } from './dial/address-guard.ts'
 export { dial, type DialSettings } from './dial/dial.ts'
-export { findDialFilesProblem as problemOfDialFiles } from './dial/dial-files.ts'
+export { findDialFilesProblem } from './dial/dial-files.ts'
 export type { Dial, DialFailure, DialHandlers, DialProblem, DialTarget } from './dial/dial-attempt.ts'
 export { listenQuic, type QuicListenOptions } from './quic/quic.ts'
-export { findQuicProblem as problemOfQuic } from './quic/quic-library.ts'
-export { findQuicFilesProblem as problemOfQuicFiles, type QuicCredentials, QuicFiles } from './quic/quic-credentials.ts'
+export { findQuicProblem } from './quic/quic-library.ts'
+export { findQuicFilesProblem, type QuicCredentials, QuicFiles } from './quic/quic-credentials.ts'
 export { listenTcp, type TcpListenOptions } from './tcp/tcp.ts'
 export { listenTls, type TlsListenOptions } from './tcp/tls.ts'
-export {
-  findTlsFilesProblem as problemOfTlsFiles,
-  type TlsProblem,
-  findUnreadableTlsFiles as unreadableTlsFiles,
-} from './certificates/tls-files.ts'
+export { findTlsFilesProblem, type TlsProblem, findUnreadableTlsFiles } from './certificates/tls-files.ts'
 export { TlsUpgrade, type TlsUpgradeOptions } from './tcp/tls-upgrade.ts'
 export {
   type IncomingSocket,
@@ -48,6 +44,6 @@ export type { PeerAddress, SecurePeer } from './udp/peer-address.ts'
 export { openUdp, type UdpOptions, type UdpSocket } from './udp/udp-socket.ts'
 export { openDtls, type DtlsSocket } from './dtls/dtls-socket.ts'
 export { isLoopback } from './limits/loopback.ts'
-export { describeListenError as listenErrorText } from './describe-listen-error.ts'
-export { type DtlsProblem, type DtlsSettings, findDtlsProblem as problemOfDtls } from './certificates/dtls-files.ts'
+export { describeListenError } from './describe-listen-error.ts'
+export { type DtlsProblem, type DtlsSettings, findDtlsProblem } from './certificates/dtls-files.ts'
 export type { PeerCertificate } from '../../lib/certificates/index.ts'

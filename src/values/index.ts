@@ -4,19 +4,19 @@
 export { readKey, readPosition, writePath, type Step } from './access.ts'
 export { Budget, type EvaluationLimit } from './budget.ts'
 export { compare, equals, equalsStrictly, type ComparisonOperator } from './compare-values.ts'
-export { findNearestName as nearestName } from './errors/nearest-name.ts'
-export { createLimitError as limitError, RuleError, type RuleErrorKind } from './errors/rule-error.ts'
-export { findPosition as positionAt, quoteText as quoted, type SourcePosition } from './errors/source-text.ts'
+export { findNearestName } from './errors/nearest-name.ts'
+export { createLimitError, RuleError, type RuleErrorKind } from './errors/rule-error.ts'
+export { findPosition, quoteText, type SourcePosition } from './errors/source-text.ts'
 export { decodeJson, findJsonError, tryDecodeJson } from './json-decode.ts'
 export { encodeJson } from './json-encode.ts'
 export { measureValue } from './measure-value.ts'
 export {
   calculate,
-  toComparable as comparable,
+  toComparable,
   formatFloat,
   formatJsonNumber,
   formatNumber,
-  makeIntegerFromNumber as integerFromNumber,
+  makeIntegerFromNumber,
   isInteger,
   isNumber,
   makeFloat,
@@ -26,22 +26,22 @@ export {
   toFloat,
   type ArithmeticOperator,
 } from './numbers.ts'
-export { joinTexts, toTextForm as textForm } from './text-form.ts'
+export { joinTexts, toTextForm } from './text-form.ts'
 export { maxCreatedBytes, maxExpressionDepth, maxIntegerBits, maxValueDepth } from './value-limits.ts'
 export {
-  toBuffer as bufferOver,
-  countBytes as byteLengthOf,
-  toBytes as bytesOf,
+  toBuffer,
+  countBytes,
+  toBytes,
   getKey,
   isArray,
   isMap,
   isText,
-  getKind as kindOf,
+  getKind,
   RuleBits,
   RuleFloat,
   setKey,
-  requireString as stringOf,
-  toRuleText as textFromBytes,
+  requireString,
+  toRuleText,
   withKey,
   type MapBuilder,
   type RuleArray,

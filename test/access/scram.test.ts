@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { makeScramRecord, saltFor, type NewScramUser } from '../../src/access/index.ts'
+import { makeScramRecord, deriveSalt, type NewScramUser } from '../../src/access/index.ts'
 import { ScramExchange } from '../../src/access/scram/scram-exchange.ts'
 import { type AuthenticationResult, type Connection, toNamespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
@@ -153,8 +153,11 @@ test('an unknown user name always gets the same salt, with as many iterations as
 })
 
 test('a user of the configuration keeps its salt after a restart', () => {
-  assert.deepEqual(saltFor('alice', 'SCRAM-SHA-256', secret), saltFor('alice', 'SCRAM-SHA-256', secret))
-  assert.notDeepEqual(saltFor('alice', 'SCRAM-SHA-256', secret), saltFor('alice', 'SCRAM-SHA-256', Buffer.alloc(32, 2)))
+  assert.deepEqual(deriveSalt('alice', 'SCRAM-SHA-256', secret), deriveSalt('alice', 'SCRAM-SHA-256', secret))
+  assert.notDeepEqual(
+    deriveSalt('alice', 'SCRAM-SHA-256', secret),
+    deriveSalt('alice', 'SCRAM-SHA-256', Buffer.alloc(32, 2)),
+  )
 })
 
 test('a nonce of another exchange ends it', () => {

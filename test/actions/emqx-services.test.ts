@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { loadConfig } from '../../src/config/load-config.ts'
-import { verifiesPeer } from '../../src/config/index.ts'
+import { isPeerVerified } from '../../src/config/index.ts'
 import { planRules } from '../../src/actions/plan/plan-rules.ts'
 import { sinkTypes } from '../../src/sinks/index.ts'
 
@@ -67,7 +67,7 @@ const problemOfRedis = (settings: string): string | undefined => {
 const isServiceVerified = (ssl: string): boolean => {
   const connector = load(`connectors.pgsql.a { ssl { ${ssl} } }`).config.connectors.pgsql.named.get('a')
   assert.ok(connector !== undefined)
-  return verifiesPeer(connector.ssl)
+  return isPeerVerified(connector.ssl)
 }
 
 const mechanismOf = (authentication: string): string | undefined =>

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   type ConfigObject,
-  differences,
+  compareConfigs,
   fromPlain,
   loadConfig,
   type LoadedConfig,
@@ -79,7 +79,7 @@ test('a change checks and plans the named section that has changed, not all othe
   assert.ok('plan' in planned)
   assert.deepEqual(checks, { sql: 1, action: 1, connector: 1 })
   assert.equal(planned.plan.rules.length, count + 1)
-  const keys = differences(before, after).map(({ key }) => key)
+  const keys = compareConfigs(before, after).map(({ key }) => key)
   assert.ok(keys.length > 0 && keys.every((key) => key.split('.')[2] === 'new'), keys.join(' '))
 })
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { columnsOf, type EventName } from '../../src/rules/index.ts'
+import { listColumns, type EventName } from '../../src/rules/index.ts'
 import { eventOfTrigger, createTriggerColumns } from '../../src/actions/columns/trigger-columns.ts'
 import { ruleTriggerKinds, type RuleTrigger } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
@@ -344,6 +344,6 @@ test('each event has the columns of its definition', () => {
       findAuthorizationSource: () => '',
     }
     const columns = createTriggerColumns(trigger, context).listColumnNames()
-    assert.deepEqual([...columns, 'metadata'].toSorted(), columnsOf(eventOfTrigger[kind]).toSorted(), kind)
+    assert.deepEqual([...columns, 'metadata'].toSorted(), listColumns(eventOfTrigger[kind]).toSorted(), kind)
   }
 })

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import {
   Bridge,
-  bridgeSettings,
+  toBridgeSettings,
   type BridgeConnector,
   type BridgeEvent,
   type BridgeSettings,
@@ -11,7 +11,7 @@ import {
 } from '../../src/bridges/index.ts'
 import { createStreamPair } from '../../src/mqtt-client/index.ts'
 import { formatConfigError, loadConfig } from '../../src/config/index.ts'
-import { bridgeClientId } from '../../src/core/index.ts'
+import { toBridgeClientId } from '../../src/core/index.ts'
 import type { QoS } from '../../src/protocol/index.ts'
 import { calmNetwork, type NetworkTraits } from '../simulator/network.ts'
 import { Stage, type PlannedEvent } from '../simulator/stage.ts'
@@ -214,7 +214,7 @@ export class Bridged {
       },
       readSessionStatus: () => {
         const found = host.isRunning
-          ? host.coreOf().view.findInternalSession(bridgeClientId(this.settings.name))
+          ? host.coreOf().view.findInternalSession(toBridgeClientId(this.settings.name))
           : undefined
         return (
           found ?? {
@@ -260,7 +260,7 @@ export function settingsOf(
   const named = `bridges.mqtt.${name} { enable = true, server = "mqtt-tcp://there:1883", proto_ver = 5, ${text} }`
   const config = configOf(named).bridges.mqtt.named.get(name)
   assert.ok(config !== undefined)
-  const made = bridgeSettings(name, config, { brokerId, link: {}, isOfAws })
+  const made = toBridgeSettings(name, config, { brokerId, link: {}, isOfAws })
   if ('problem' in made) assert.fail(made.problem)
   return made.settings
 }

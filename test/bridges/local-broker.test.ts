@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { bridgeClientId } from '../../src/core/index.ts'
+import { toBridgeClientId } from '../../src/core/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 import { encodePublish } from '../simulator/world.ts'
 import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
@@ -71,7 +71,7 @@ describe('while the local disk fails', () => {
 
 /** The filters that store the granted subscriptions. */
 function grantedFilters({ local }: Bridged): readonly string[] {
-  const { subscriptions } = local.host.coreOf().view.findInternalSession(bridgeClientId('b')) ?? {
+  const { subscriptions } = local.host.coreOf().view.findInternalSession(toBridgeClientId('b')) ?? {
     subscriptions: new Map(),
   }
   return [...subscriptions.keys()].filter((filter) => filter.includes('granted'))

@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bridgeSettings, type BridgeSettings } from '../../src/bridges/index.ts'
+import { toBridgeSettings, type BridgeSettings } from '../../src/bridges/index.ts'
 import {
-  bridgesOfAws,
+  createAwsBridges,
   formatConfigError,
   type GodwitConfig,
   loadConfig,
-  spoolMessagesIn,
+  toSpoolMessages,
 } from '../../src/config/index.ts'
 
-function read(text: string, spoolMessages?: number): ReturnType<typeof bridgeSettings> {
+function read(text: string, spoolMessages?: number): ReturnType<typeof toBridgeSettings> {
   const loaded = loadConfig({ text: `bridges.mqtt.b ${text}`, file: 'test.conf', overrides: [] })
   if ('errors' in loaded) assert.fail(loaded.errors.map(formatConfigError).join('\n'))
   const config = loaded.config.bridges.mqtt.named.get('b')
   assert.ok(config !== undefined)
-  return bridgeSettings('b', config, { brokerId: 'here', link: {}, spoolMessages })
+  return toBridgeSettings('b', config, { brokerId: 'here', link: {}, spoolMessages })
 }
 
 function loaded(text: string): { config: GodwitConfig; warnings: readonly string[] } {
@@ -35,7 +35,7 @@ test('a bridge without a client ID has the same one after every start', () => {
 
 function idBefore4(name: string, brokerId: string): string {
   const { config } = loaded(`bridges.mqtt.${name} { server = "mqtt-tcp://h:1883", proto_ver = 3 }`)
-  const made = bridgeSettings(name, config.bridges.mqtt.named.get(name) ?? assert.fail(), { brokerId, link: {} })
+  const made = toBridgeSettings(name, config.bridges.mqtt.named.get(name) ?? assert.fail(), { brokerId, link: {} })
   return 'settings' in made ? made.settings.clientId : assert.fail(made.problem)
 }
 
@@ -98,7 +98,7 @@ function spoolOf(text: string, spoolMessages: number | undefined): readonly unkn
 }
 
 function cacheOf(text: string): number | undefined {
-  return spoolMessagesIn(loaded(`bridges.mqtt.cache { ${text} }`).config.bridges.mqtt.cache)
+  return toSpoolMessages(loaded(`bridges.mqtt.cache { ${text} }`).config.bridges.mqtt.cache)
 }
 
 function timeoutOf(text: string): BridgeSettings['ackTimeout'] {
@@ -143,10 +143,10 @@ test('the configuration is refused if a text does not fit in a packet', () => {
 
 test('a bridge to AWS IoT has its own form of names, TLS and QoS 1, and replaces whole topics', () => {
   const { bridges } = loaded('bridges.aws.iot { server = "a.example", forwards = [{local_topic = "a/#"}] }').config
-  const [[name, config] = []] = bridgesOfAws(bridges)
+  const [[name, config] = []] = createAwsBridges(bridges)
   assert.ok(name === 'aws.iot' && config !== undefined)
   const facts = { brokerId: 'here', link: {}, key: 'bridges.aws.iot', isOfAws: true }
-  const made = bridgeSettings(name, config, facts)
+  const made = toBridgeSettings(name, config, facts)
   if ('problem' in made) assert.fail(made.problem)
   const { isEnabled, servers, maxQoS, clientId } = made.settings
   assert.deepEqual(
@@ -157,7 +157,7 @@ test('a bridge to AWS IoT has its own form of names, TLS and QoS 1, and replaces
     ['local_topic', 'a/+'],
     ['remote_topic', 'b/+'],
   ])
-  const refusedRule = bridgeSettings(name, { ...config, forwards: [rule] }, facts)
+  const refusedRule = toBridgeSettings(name, { ...config, forwards: [rule] }, facts)
   assert.deepEqual(refusedRule, { problem: 'bridges.aws.iot.forwards.0.remote_topic must not contain wildcards' })
   for (const server of ['mqtt-tcp://a.example:1883', 'a.example:0', 'a b']) {
     const found = loadConfig({ text: `bridges.aws.iot.server = "${server}"`, file: 'test.conf', overrides: [] })

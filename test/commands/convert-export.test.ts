@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
-import { checkArchive, folderOfArchive, type TableRecord } from '../../src/backup/index.ts'
+import { checkArchive, toArchiveFolder, type TableRecord } from '../../src/backup/index.ts'
 import { isPassword } from '../../src/access/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { runCtlHere } from '../cli/ctl/ctl.ts'
@@ -47,7 +47,7 @@ test('an export of EMQX 4 is converted to an archive, and entries that cannot be
   const records: TableRecord[] = []
   const content = await readFile(path)
   await checkArchive(only(content), {
-    folder: folderOfArchive(basename(path)),
+    folder: toArchiveFolder(basename(path)),
     maxLineBytes: 65_536,
     onRecord: (_table, record) => void records.push(record),
   })

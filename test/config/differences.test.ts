@@ -3,10 +3,10 @@ import { test } from 'node:test'
 
 import {
   describeConfig,
-  differences,
+  compareConfigs,
   loadConfig,
   mask,
-  applyResultOf,
+  toApplyResult,
   type GodwitConfig,
 } from '../../src/config/index.ts'
 
@@ -19,13 +19,13 @@ function load(text: string): GodwitConfig {
 test('configurations with the same meaning have no differences, also if they are written differently', () => {
   const one = load('mqtt { retry_interval = 60s, max_packet_size = 2MB }')
   const other = load('mqtt.retry_interval = 1m\nmqtt.max_packet_size = 2048KB\nlog.level = auto')
-  assert.deepEqual(differences(one, other), [])
+  assert.deepEqual(compareConfigs(one, other), [])
 })
 
 test('each changed setting is listed with both values and when the new one applies', () => {
   const before = load('mqtt.retry_interval = 20s\nlog.level = info')
   const after = load('mqtt.retry_interval = 10s\nlog.level = debug\nnode.shards = 2')
-  assert.deepEqual(differences(before, after), [
+  assert.deepEqual(compareConfigs(before, after), [
     { key: 'node.shards', old: 'auto', new: '2', appliesOn: 'at-restart', hasEffect: true, isWritten: true },
     {
       key: 'mqtt.retry_interval',
@@ -40,7 +40,7 @@ test('each changed setting is listed with both values and when the new one appli
 })
 
 test('added and removed named entries are listed', () => {
-  const found = differences(load('listeners.tcp.a.bind = 1'), load('listeners.tcp.b.bind = 2'))
+  const found = compareConfigs(load('listeners.tcp.a.bind = 1'), load('listeners.tcp.b.bind = 2'))
   const binds = found.filter(({ key }) => key.endsWith('.bind'))
   assert.deepEqual(binds, [
     { key: 'listeners.tcp.a.bind', old: '1', new: undefined, appliesOn: 'at-once', hasEffect: true, isWritten: true },
@@ -50,15 +50,15 @@ test('added and removed named entries are listed', () => {
 
 test('for a new bridge, only its configured settings and whether it is enabled are listed; for a changed one, each changed setting', () => {
   const plain = 'bridges.mqtt.a { server = "mqtt-tcp://127.0.0.1:1884" }'
-  const isNew = applyResultOf(differences(load(''), load(plain)), [])
+  const isNew = toApplyResult(compareConfigs(load(''), load(plain)), [])
   assert.deepEqual(
     isNew.needsRestart.map(({ key }) => key),
     ['bridges.mqtt.a.enable', 'bridges.mqtt.a.server'],
   )
   assert.deepEqual(isNew.withoutEffect, [])
-  const found = differences(load(`${plain}\nbridges.mqtt.a.proto_ver = 5`), load(plain))
+  const found = compareConfigs(load(`${plain}\nbridges.mqtt.a.proto_ver = 5`), load(plain))
   assert.deepEqual(
-    applyResultOf(found, found).changed.map(({ key, new: now }) => [key, now]),
+    toApplyResult(found, found).changed.map(({ key, new: now }) => [key, now]),
     [['bridges.mqtt.a.proto_ver', '4']],
   )
 })
@@ -77,13 +77,13 @@ function secretsBeing(word: string): string {
 }
 
 test('a changed secret is listed without the old and the new value', () => {
-  const found = differences(load(secretsBeing('hunter2')), load(secretsBeing('swordfish')))
+  const found = compareConfigs(load(secretsBeing('hunter2')), load(secretsBeing('swordfish')))
   assert.equal(found.length, 9)
   for (const { key, old, new: now } of found) assert.deepEqual([old, now], [mask, mask], key)
 })
 
 test('a secret that is set for the first time is listed with no old value', () => {
-  const [found] = differences(load(''), load('http_server.password = hunter2'))
+  const [found] = compareConfigs(load(''), load('http_server.password = hunter2'))
   assert.deepEqual(found, {
     key: 'http_server.password',
     old: 'none',

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, test } from 'node:test'
 
 import {
-  differences,
+  compareConfigs,
   formatConfigError,
   loadConfig,
   writeExampleFile,
@@ -29,7 +29,7 @@ describe('etc/godwit.conf', () => {
   })
 
   test('is equal to the default configuration', () => {
-    assert.deepEqual(differences(load(''), load(writeExampleFile())), [])
+    assert.deepEqual(compareConfigs(load(''), load(writeExampleFile())), [])
   })
 
   test('is equal to the default configuration if every commented setting is enabled', () => {
@@ -38,7 +38,7 @@ describe('etc/godwit.conf', () => {
     const opening = /^#listeners\.(?:ssl|ws|wss|quic)\./
     const settings = lines.filter((line) => /^#[a-z]/.test(line) && !opening.test(line)).map((line) => line.slice(1))
     assert.ok(settings.length > 40)
-    assert.deepEqual(differences(load(''), load(settings.join('\n'))), [])
+    assert.deepEqual(compareConfigs(load(''), load(settings.join('\n'))), [])
   })
 
   test('contains every setting that has an effect', () => {

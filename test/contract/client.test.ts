@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { basicAuthorization, createClient } from '../../src/contract/index.ts'
+import { formatBasicAuthorization, createClient } from '../../src/contract/index.ts'
 import { administrator, shareBrokerWithApi } from '../management/api.ts'
 import { endpoints } from '../../src/api/endpoints.ts'
 
@@ -12,7 +12,7 @@ const runningBroker = shareBrokerWithApi()
 
 test('a call returns the typed reply, over HTTP with a name and a password', async () => {
   const { url } = await runningBroker()
-  const client = createClient(endpoints, { at: { url }, authorization: basicAuthorization(name, password) })
+  const client = createClient(endpoints, { at: { url }, authorization: formatBasicAuthorization(name, password) })
   const brokers = await client.list_brokers()
   assert.ok('reply' in brokers)
   assert.equal(brokers.reply.data[0]?.node_status, 'Running')

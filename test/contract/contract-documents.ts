@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { endpoints } from '../../src/api/endpoints.ts'
-import { openApiOf, writeErrorsPage } from '../../src/contract/index.ts'
+import { createOpenApi, writeErrorsPage } from '../../src/contract/index.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -11,7 +11,7 @@ const checkout = fileURLToPath(new URL('../../', import.meta.url))
 export function contractDocuments(): Record<string, string> {
   const { version } = JSON.parse(readFileSync(`${checkout}package.json`, 'utf8')) as { version: string }
   return {
-    'docs/openapi.json': writeCompactly(openApiOf(endpoints, version)),
+    'docs/openapi.json': writeCompactly(createOpenApi(endpoints, version)),
     'docs/errors.md': writeErrorsPage(endpoints),
   }
 }

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type Endpoint, listingOf, openApiOf, writeApiPage, writeErrorsPage } from '../../src/contract/index.ts'
+import {
+  type Endpoint,
+  listOperations,
+  createOpenApi,
+  writeApiPage,
+  writeErrorsPage,
+} from '../../src/contract/index.ts'
 import { endpoints } from '../../src/api/endpoints.ts'
 import { contractDocuments } from './contract-documents.ts'
 
@@ -16,13 +22,13 @@ for (const [path, text] of Object.entries(contractDocuments())) {
 }
 
 test('no two operations have the same method and path', () => {
-  const operations = Object.values(openApiOf(endpoints, '1').paths).flatMap(Object.values)
+  const operations = Object.values(createOpenApi(endpoints, '1').paths).flatMap(Object.values)
   const addresses = Object.values(all).flatMap(({ atRoot }) => (atRoot === 'also' ? [1, 2] : [1]))
   assert.equal(operations.length, addresses.length)
 })
 
 test('each operation has a unique name, and each path parameter is documented', () => {
-  const { paths } = openApiOf(endpoints, '1')
+  const { paths } = createOpenApi(endpoints, '1')
   const names = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId))
   assert.equal(new Set(names).size, names.length)
   for (const [path, methods] of Object.entries(paths)) {
@@ -35,7 +41,7 @@ test('each operation has a unique name, and each path parameter is documented', 
 })
 
 test('only operations that the API guide names succeed without a code', () => {
-  const withoutCode = Object.entries(openApiOf(endpoints, '1').paths).flatMap(([path, methods]) =>
+  const withoutCode = Object.entries(createOpenApi(endpoints, '1').paths).flatMap(([path, methods]) =>
     Object.values(methods).flatMap(({ responses }) => {
       const success = JSON.stringify(responses['200']?.['content'] ?? {})
       return success.includes('application/json') && !success.includes('"code"') ? [path] : []
@@ -58,7 +64,7 @@ test('an operation documents only parameters that are in its path', () => {
 })
 
 test('the listing has operations below the prefix, with their paths relative to it', () => {
-  const listing = listingOf(endpoints)
+  const listing = listOperations(endpoints)
   assert.deepEqual(
     listing.find(({ name }) => name === 'list_brokers'),
     { path: '/brokers', name: 'list_brokers', method: 'GET', descr: endpoints.list_brokers.summary },
@@ -67,7 +73,7 @@ test('the listing has operations below the prefix, with their paths relative to 
 })
 
 test('the listing has the operations that scripts search for, with their names and paths', () => {
-  const listed = new Map(listingOf(endpoints).map(({ name, path, method }) => [name, `${method} ${path}`]))
+  const listed = new Map(listOperations(endpoints).map(({ name, path, method }) => [name, `${method} ${path}`]))
   for (const [name, place] of Object.entries(expected)) assert.equal(listed.get(name), place, name)
 })
 
@@ -88,7 +94,7 @@ const expected = {
 test('texts of the contract are escaped in the HTML page, which has no script', () => {
   const summary = '<script>alert("1")</script> & <img onerror=x>'
   const evil: Endpoint = { method: 'GET', path: '/evil', summary, reply: 'text', access: 'read' }
-  const page = writeApiPage(openApiOf({ evil }, '1'))
+  const page = writeApiPage(createOpenApi({ evil }, '1'))
   assert.ok(!/<script|<img/.test(page))
   assert.match(page, /&lt;script&gt;alert\(&quot;1&quot;\)/)
   assert.match(page, /content-security-policy" content="default-src 'none'/)

@@ -4,12 +4,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import {
-  basicAuthorization,
+  formatBasicAuthorization,
   createClient,
   type Endpoint,
   type Failure,
   type Result,
-  shapeOf,
+  compileShape,
 } from '../../src/contract/index.ts'
 import { type ApiClient, endpoints } from '../../src/api/endpoints.ts'
 import { administrator, shareBrokerWithApi } from '../management/api.ts'
@@ -18,7 +18,7 @@ const [name = '', password = ''] = administrator.split(':')
 const runningBroker = shareBrokerWithApi()
 
 function clientAt(url: string): ApiClient {
-  return createClient(endpoints, { at: { url }, authorization: basicAuthorization(name, password) })
+  return createClient(endpoints, { at: { url }, authorization: formatBasicAuthorization(name, password) })
 }
 
 async function replyOf<Reply>(pending: Promise<Result<Reply>>): Promise<Reply> {
@@ -45,7 +45,7 @@ test('each read operation without path parameters responds as specified in the c
     if (endpoint.method !== 'GET' || endpoint.path.includes(':') || required.length > 0) continue
     const reply = await replyOf(client[operation]())
     if (typeof endpoint.reply === 'string') assert.equal(typeof reply, 'string', operation)
-    else assert.equal(shapeOf(endpoint.reply).findFault(reply), undefined, operation)
+    else assert.equal(compileShape(endpoint.reply).findFault(reply), undefined, operation)
   }
 })
 

@@ -28,6 +28,14 @@ test('each function begins with a verb', () => {
   )
 })
 
+test('an entry point exports functions by their own names', () => {
+  const found = modules.flatMap((file) =>
+    aliasesOf(readFileSync(join(checkout, file), 'utf8')).map((alias) => ({ file, alias })),
+  )
+  assert.deepEqual(found, [])
+  assert.deepEqual(aliasesOf("export { readText as textOf } from './a.ts'\nexport * as a from './a.ts'"), ['textOf'])
+})
+
 test('the base name of a file occurs once, except for the files of a subject in `api` and `config/settings`', () => {
   const files = new Map<string, string[]>()
   for (const file of modules.filter((file) => !/^src\/(?:api|config\/settings)\/|\/index\.ts$/.test(file))) {
@@ -71,6 +79,12 @@ function beginsWithVerb(name: string): boolean {
 
 function isWordOfLanguage(file: string): boolean {
   return /endpoints\.ts$|-schemas\.ts$/.test(file) || languages.some((folder) => file.startsWith(folder))
+}
+
+/** Returns the names by which exports are renamed; not those of libraries, whose entry point has a default export. */
+function aliasesOf(text: string): string[] {
+  const exported = [...text.matchAll(/^export \{([^}]*)\}/gm)].flatMap(([, names = '']) => names.split(','))
+  return exported.flatMap((name) => /^\s*(?!default\b)\w+ as (\w+)\s*$/.exec(name)?.[1] ?? [])
 }
 
 /** Returns the names of functions, of methods, and of constants that are functions; not of accessors. */

@@ -1,11 +1,11 @@
 // Work of the main thread with external data, and inputs of growing size that show superlinear work.
 
 import { Readable } from 'node:stream'
-import { checkArchive, linesOf } from '../../src/backup/index.ts'
+import { checkArchive, readLines } from '../../src/backup/index.ts'
 import {
   type ConfigObject,
   describeAsObject,
-  differences,
+  compareConfigs,
   type GodwitConfig,
   hoconLimits,
   loadConfig,
@@ -13,10 +13,10 @@ import {
   parseHocon,
   putValues,
   readAclFile,
-  applyResultOf,
-  withoutValues,
+  toApplyResult,
+  omitValues,
 } from '../../src/config/index.ts'
-import { type Endpoint, shapeOf } from '../../src/contract/index.ts'
+import { type Endpoint, compileShape } from '../../src/contract/index.ts'
 import { endpoints } from '../../src/api/endpoints.ts'
 import { RuleSet } from '../../src/access/rules/rule-set.ts'
 import { refuseUnknownPath } from '../../src/management/http/not-found.ts'
@@ -119,7 +119,7 @@ const changes: readonly CostlyInput[] = [
       const empty = parsed('')
       const value = { kind: 'text', text: 'p', at: empty.at } as const
       return () =>
-        withoutValues(
+        omitValues(
           putValues(
             empty,
             paths.map((path) => ({ path, value })),
@@ -134,9 +134,9 @@ const changes: readonly CostlyInput[] = [
       const before = loaded(`auth.password {${repeat(count, (index) => `u${index} = p`)}}`)
       const after = loaded(`auth.password {${repeat(count, (index) => `u${index} = q`)}}`)
       return () => {
-        const found = differences(before, after)
+        const found = compareConfigs(before, after)
         compareVersions(settings(before), settings(after))
-        return [applyResultOf(found, found.slice(count / 2)), describeAsObject(after)]
+        return [toApplyResult(found, found.slice(count / 2)), describeAsObject(after)]
       }
     },
   },
@@ -286,7 +286,7 @@ const bodies: readonly CostlyInput[] = Object.entries<Endpoint>(endpoints).flatM
     {
       name: `the body of ${name}`,
       prepare: (count: number) => {
-        const shape = shapeOf(body as never)
+        const shape = compileShape(body as never)
         const sent = Object.keys(properties).map((key) => [key, `${'aA0-_.:'.repeat(count / 4)}!`])
         const filled = Object.fromEntries(sent) as object
         const letters = Object.fromEntries(
@@ -308,14 +308,14 @@ const files: readonly CostlyInput[] = [
     name: 'lines of a table in small pieces',
     prepare: (count) => {
       const pieces = Array.from({ length: count }, (_, index) => Buffer.from(index % 50 === 49 ? 'x\n' : 'xxxx'))
-      return () => drain(linesOf(Readable.from(pieces), { name: 'table', maxBytes: 1_024 }))
+      return () => drain(readLines(Readable.from(pieces), { name: 'table', maxBytes: 1_024 }))
     },
   },
   {
     name: 'one long line in small pieces',
     prepare: (count) => {
       const pieces = Array.from({ length: count }, (_, index) => Buffer.from(index === count - 1 ? '\n' : 'xxxx'))
-      return () => drain(linesOf(Readable.from(pieces), { name: 'table', maxBytes: count * 4 }))
+      return () => drain(readLines(Readable.from(pieces), { name: 'table', maxBytes: count * 4 }))
     },
   },
   {

@@ -5,7 +5,7 @@ import {
   type GatewayDependencies,
   type MqttConnection,
   type MqttConnectionCallbacks,
-  newGatewayCounters,
+  createGatewayCounters,
 } from '../../src/gateways/index.ts'
 import type { PeerAddress } from '../../src/transports/index.ts'
 import type { ControlPacket, PublishFields } from '../../src/protocol/index.ts'
@@ -61,7 +61,7 @@ export class GatewayStage {
         else this.stored.set(name, value)
       },
       runWhenDurable: (done) => done(),
-      counters: newGatewayCounters(),
+      counters: createGatewayCounters(),
     }
   }
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { ownerOfName } from '../../src/gateways/index.ts'
+import { findOwnerShard } from '../../src/gateways/index.ts'
 import type { CoapMessage } from './coap-device.ts'
 import { Lwm2mStage, withRequest } from './lwm2m-stage.ts'
 
@@ -22,8 +22,8 @@ function observingBefore(query: string): readonly [location: string, observe: Co
 /** The shard of the device, for a number of shards with which the token leads to another shard. */
 function misroutingPlace(location: string, { token }: CoapMessage): { readonly own: number; readonly shards: number } {
   for (let shards = 2; ; shards++) {
-    const own = ownerOfName(location, { own: 0, shards })
-    if (ownerOfName(token, { own, shards }) !== own) return { own, shards }
+    const own = findOwnerShard(location, { own: 0, shards })
+    if (findOwnerShard(token, { own, shards }) !== own) return { own, shards }
   }
 }
 
@@ -58,7 +58,7 @@ describe('[F5] observations', () => {
     const device = restarted.device()
     const again = device.takeLast() ?? assert.fail('the observation does not begin again')
     assert.deepEqual([again.path, again.observe], ['/3/0/9', 0])
-    assert.equal(ownerOfName(again.token, place), place.own)
+    assert.equal(findOwnerShard(again.token, place), place.own)
     device.respond(again, '2.05', { format: 0, payload: '90', observe: 1 })
     assert.equal(device.takeLast(), undefined, 'it begins once')
     restarted.published()

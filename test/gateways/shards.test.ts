@@ -9,7 +9,7 @@ import {
   Lwm2mGateway,
   MqttSnGateway,
   ObjectDefinitions,
-  ownerOfName,
+  findOwnerShard,
 } from '../../src/gateways/index.ts'
 import type { PeerAddress } from '../../src/transports/index.ts'
 import { CoapDevice } from './coap-device.ts'
@@ -23,7 +23,7 @@ const override = { clientId: undefined, username: undefined, password: undefined
 /** Names; shard 0 owns the first and shard 1 the second. */
 const [own, other] = [0, 1].map((shard) => {
   for (let number = 0; ; number++)
-    if (ownerOfName(`device-${number}`, { own: 0, shards }) === shard) return `device-${number}`
+    if (findOwnerShard(`device-${number}`, { own: 0, shards }) === shard) return `device-${number}`
 }) as [string, string]
 
 class Shards {
@@ -134,7 +134,7 @@ describe('[F8] MQTT-SN: with two shards', () => {
 
   test('messages of QoS -1 are published by one client, whichever shard receives them', () => {
     const both = new Shards(createSn)
-    const owner = ownerOfName('NegQoS-Client', { own: 0, shards })
+    const owner = findOwnerShard('NegQoS-Client', { own: 0, shards })
     both.receive(sn(0x0c, 0x61, 0, 5, 0, 0, 'x'), at(1))
     assert.deepEqual(
       both.stages.map(({ connections }) => connections.length),

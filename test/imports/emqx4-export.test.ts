@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { isPassword } from '../../src/access/index.ts'
 import { AccessRules, defaultRuleSettings } from '../../src/access/rules/access-rules.ts'
 import { convertEmqx4Export } from '../../lib/imports/index.ts'
-import { recordIn, type TableName, type TableRecord } from '../../src/backup/index.ts'
+import { parseRecordLine, type TableName, type TableRecord } from '../../src/backup/index.ts'
 import { parseTopicFilter, matchesFilter, parseTopicName } from '../../src/protocol/index.ts'
 import type { ApiKeyRecord, BanRecord, CredentialRecord, RuleRecord } from '../../src/records/index.ts'
 import { isWellKnownPassword } from '../../src/node/admins/well-known-passwords.ts'
@@ -21,7 +21,7 @@ function convert(text: string, options: Options = {}) {
   const tables: Partial<Record<TableName, TableRecord[]>> = {}
   for (const { table, content } of members.values()) {
     const lines = content.toString().trimEnd().split('\n')
-    tables[table] = lines.map((line, index) => recordIn(table, line, { member: table, number: index + 1 }))
+    tables[table] = lines.map((line, index) => parseRecordLine(table, line, { member: table, number: index + 1 }))
   }
   const rules = (tables.rules ?? []) as RuleRecord[]
   const byAge = rules.toSorted((a, b) => a.createdAtMs - b.createdAtMs)

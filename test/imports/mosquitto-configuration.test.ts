@@ -4,7 +4,7 @@ import { isPassword } from '../../src/access/index.ts'
 import {
   convertConfiguration,
   convertPasswordFile,
-  includedNames,
+  selectIncludedNames,
   type ConfigurationFile,
 } from '../../lib/imports/index.ts'
 import { loadConfig } from '../../src/config/index.ts'
@@ -423,7 +423,7 @@ test('included files are read in the order of mosquitto, and begin with the list
     '_.conf',
     'ab.conf',
   ]
-  assert.deepEqual(includedNames(names), ['10.conf', '9.conf', 'a.conf', 'ab.conf', 'B.conf', 'b.conf', '_.conf'])
+  assert.deepEqual(selectIncludedNames(names), ['10.conf', '9.conf', 'a.conf', 'ab.conf', 'B.conf', 'b.conf', '_.conf'])
   const main = ['listener 1883 127.0.0.1', 'include_dir conf.d', 'mount_point main/']
   const files = [
     { name: 'a.conf', text: 'mount_point default/\nlistener 1884 127.0.0.1\nmount_point first/\ninclude_dir other' },

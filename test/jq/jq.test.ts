@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { valueAsJson } from '../../src/rules/index.ts'
+import { toJsonText } from '../../src/rules/index.ts'
 import { compileJq, runJq } from '../../src/jq/index.ts'
 import { Budget, decodeJson, RuleError } from '../../src/values/index.ts'
 import { Random } from '../protocol/fuzz/random.ts'
@@ -107,7 +107,7 @@ const examples: readonly (readonly [program: string, input: string, outputs: str
 function outputs(program: string, input: string): string {
   try {
     const values = runJq(compileJq(program), decodeJson(input), new Budget())
-    return values.map(valueAsJson).join('|')
+    return values.map(toJsonText).join('|')
   } catch (error) {
     if (error instanceof RuleError) return `!${error.message}`
     throw error

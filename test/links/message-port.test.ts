@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
-import { linkPortOver } from '../../src/links/index.ts'
+import { createLinkPort } from '../../src/links/index.ts'
 
 test('a closed end reports the close once, also if the other end closed before the handler was set', async () => {
   const { port1, port2 } = new MessageChannel()
   port2.close()
   await once(port1, 'close')
 
-  const end = linkPortOver(port1)
+  const end = createLinkPort(port1)
   let closed = 0
   await new Promise<void>((resolve) => {
     end.onClose = () => {
@@ -25,7 +25,7 @@ test('a closed end reports the close once, also if the other end closed before t
 
 test('both ends report once that one of them was closed', async () => {
   const { port1, port2 } = new MessageChannel()
-  const ends = [linkPortOver(port1), linkPortOver(port2)]
+  const ends = [createLinkPort(port1), createLinkPort(port2)]
   const closed = [0, 0]
   const both = ends.map(
     (end, index) =>
@@ -44,7 +44,7 @@ test('both ends report once that one of them was closed', async () => {
 
 test('buffers that arrive before the handler is set are passed to it later', async () => {
   const { port1, port2 } = new MessageChannel()
-  const [here, there] = [linkPortOver(port1), linkPortOver(port2)]
+  const [here, there] = [createLinkPort(port1), createLinkPort(port2)]
   there.send(new ArrayBuffer(1))
   there.send(new ArrayBuffer(2))
   // A shard closes an earlier link first.

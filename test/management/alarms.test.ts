@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { alarmEndpoints } from '../../src/api/alarms/endpoints.ts'
-import { shapeOf } from '../../src/contract/index.ts'
+import { compileShape } from '../../src/contract/index.ts'
 import { ctlDone } from '../cli/ctl/ctl.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
@@ -16,7 +16,7 @@ test('without a problem, the lists of active and of ended alarms are empty', asy
   const broker = await configuredBroker()
   for (const path of ['', '/activated', '/deactivated']) {
     const ofNodes = await broker.request(`/api/v4/alarms${path}`)
-    assert.equal(shapeOf(alarmEndpoints.list_alarms.reply).findFault(ofNodes.json), undefined)
+    assert.equal(compileShape(alarmEndpoints.list_alarms.reply).findFault(ofNodes.json), undefined)
     assert.deepEqual(ofNodes.json.data, [{ node: 'godwit@plant', alarms: [] }], path)
     const ofNode = await broker.request(`/api/v4/nodes/godwit%40plant/alarms${path}`)
     assert.deepEqual(ofNode.json, { code: 0, data: [] })

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, 
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { basicAuthorization, createClient } from '../../src/contract/index.ts'
+import { formatBasicAuthorization, createClient } from '../../src/contract/index.ts'
 import { administrator, type ApiResponse, type BrokerWithApi, shareBrokerWithApi } from './api.ts'
 import { sendBytes, statusIn } from './http.ts'
 import { endpoints } from '../../src/api/endpoints.ts'
@@ -243,7 +243,10 @@ check('import and export check the body before they start', async (broker) => {
 
 check('the typed client uploads a stream, and returns the reason of a refusal', async (broker) => {
   const [name = '', password = ''] = administrator.split(':')
-  const client = createClient(endpoints, { at: { url: broker.url }, authorization: basicAuthorization(name, password) })
+  const client = createClient(endpoints, {
+    at: { url: broker.url },
+    authorization: formatBasicAuthorization(name, password),
+  })
   const sent = await client.upload_backup_file({ body: { filename: 'a".zip', content: content() } })
   assert.ok('failure' in sent)
   assert.deepEqual([sent.failure.status, sent.failure.reason], [400, 'BAD_REQUEST'])

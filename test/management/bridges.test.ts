@@ -3,7 +3,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { endpoints } from '../../src/api/endpoints.ts'
-import { shapeOf } from '../../src/contract/index.ts'
+import { compileShape } from '../../src/contract/index.ts'
 import { type Scope, shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
 import { type BrokerWithApi, restartBroker, startBrokerWithApi } from './api.ts'
@@ -42,7 +42,7 @@ async function brokerWithBridges(t: Scope): Promise<BrokerWithApi & { readonly d
 async function nodeOf(broker: BrokerWithApi, name: string): Promise<any> {
   const response = await broker.request(`/api/v4/bridges/${name}`)
   assert.equal(response.status, 200, response.text)
-  assert.equal(shapeOf(endpoints.get_mqtt_bridge.reply).findFault(response.json), undefined)
+  assert.equal(compileShape(endpoints.get_mqtt_bridge.reply).findFault(response.json), undefined)
   return settingsIn(response.json.data.bridge.nodes[0])
 }
 
@@ -74,7 +74,7 @@ const remove = (broker: BrokerWithApi, name: string) => broker.request(`/api/v4/
 test('GET /bridges shows all settings of each bridge in a fixed order, without secrets', async () => {
   const broker = await sharedBroker()
   const response = await broker.request('/api/v4/bridges/')
-  assert.equal(shapeOf(endpoints.get_mqtt_bridges.reply).findFault(response.json), undefined)
+  assert.equal(compileShape(endpoints.get_mqtt_bridges.reply).findFault(response.json), undefined)
   assert.ok(!response.text.includes(secret))
   const { nodes, sqlite } = response.json.data.bridge
   assert.deepEqual(Object.keys(sqlite), [
@@ -132,7 +132,7 @@ test('a PUT of the settings that GET returned changes nothing: masks keep the st
   const before = await nodeOf(broker, 'office')
   const response = await put(broker, 'office', { office: before })
   assert.equal(response.status, 200, response.text)
-  assert.equal(shapeOf(endpoints.put_mqtt_bridge.reply).findFault(response.json), undefined)
+  assert.equal(compileShape(endpoints.put_mqtt_bridge.reply).findFault(response.json), undefined)
   assert.deepEqual(settingsIn(response.json.data.office), flattened(before))
   assert.deepEqual(await nodeOf(broker, 'office'), before)
   const again = await put(broker, 'office', { office: flattened(before) })
@@ -231,7 +231,7 @@ test('a bridge is created and deleted, and a second bridge with its name is refu
   const node = { server: 'mqtt-tcp://new.example:1883', username: 'bob', password: secret, keepalive: 45 }
   const response = await post(broker, { name: 'depot', ...node, forwards: [{ local_topic: 'a/#', remote_topic: '' }] })
   assert.equal(response.status, 200, response.text)
-  assert.equal(shapeOf(endpoints.post_mqtt_bridge.reply).findFault(response.json), undefined)
+  assert.equal(compileShape(endpoints.post_mqtt_bridge.reply).findFault(response.json), undefined)
   assert.ok(!response.text.includes(secret))
   const now = await nodeOf(broker, 'depot')
   assert.deepEqual(flattened(now), settingsIn(response.json.data.depot))
@@ -369,7 +369,7 @@ test('a bridge to AWS IoT is changed, enabled and subscribed like other bridges'
   }
   const response = await put(broker, 'aws.iot', { 'aws.iot': node })
   assert.equal(response.status, 200, response.text)
-  assert.equal(shapeOf(endpoints.put_mqtt_bridge.reply).findFault(response.json), undefined)
+  assert.equal(compileShape(endpoints.put_mqtt_bridge.reply).findFault(response.json), undefined)
   assert.ok(!response.text.includes(secret))
   const { connector, parallel, forwards } = await nodeOf(broker, 'aws.iot')
   const { server, proto_ver, password, keepalive, clientid } = connector

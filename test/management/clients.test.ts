@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { clientEndpoints } from '../../src/api/clients/endpoints.ts'
-import { shapeOf } from '../../src/contract/index.ts'
+import { compileShape } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { type Scope, shared } from '../e2e/godwit-process.ts'
 import { type ApiResponse, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 
-const listShape = shapeOf(clientEndpoints.list_clients.reply)
+const listShape = compileShape(clientEndpoints.list_clients.reply)
 
 /** Requests a list and checks the response against the contract. */
 async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['json']> {
@@ -245,7 +245,7 @@ test('cached authorizations of a client are listed and deleted', async (t) => {
   await client.publishAsync('no', 'x', { qos: 1 })
   const cache = '/api/v4/clients/c/acl_cache'
   const { json } = await broker.request(cache)
-  assert.equal(shapeOf(clientEndpoints.list_acl_cache.reply).findFault(json), undefined)
+  assert.equal(compileShape(clientEndpoints.list_acl_cache.reply).findFault(json), undefined)
   const listed = json.data.map(({ topic, result }: { topic: string; result: string }) => `${topic}: ${result}`)
   assert.deepEqual(listed.toSorted(), ['no: deny', 'yes: allow'])
   assert.deepEqual((await broker.request(cache, { method: 'DELETE' })).json, { code: 0 })

@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { type EndpointName, endpoints } from '../../src/api/endpoints.ts'
-import { shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { compileShape, type TSchema } from '../../src/contract/index.ts'
 import type { ApiResponse, BrokerWithApi } from './api.ts'
 
 /** Returns the data of a response after a check against the contract. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export function dataOf(name: EndpointName, { status, json, text }: ApiResponse): any {
   assert.equal(status, 200, text)
-  assert.equal(shapeOf(endpoints[name].reply as TSchema).findFault(json), undefined, text)
+  assert.equal(compileShape(endpoints[name].reply as TSchema).findFault(json), undefined, text)
   return json.data
 }
 

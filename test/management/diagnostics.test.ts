@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { diagnosticsEndpoints } from '../../src/api/diagnostics/endpoints.ts'
-import { shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { compileShape, type TSchema } from '../../src/contract/index.ts'
 import { slowSubscriptionEndpoints } from '../../src/api/slow-subscriptions/endpoints.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
@@ -22,7 +22,7 @@ async function connect(t: TestContext, { port }: BrokerWithApi, options: IClient
 /** Checks the response against the schema of the endpoint. */
 function assertReply(name: keyof typeof diagnosticsEndpoints, { status, json }: ApiResponse): void {
   assert.equal(status, 200, JSON.stringify(json))
-  assert.equal(shapeOf(diagnosticsEndpoints[name].reply as TSchema).findFault(json), undefined)
+  assert.equal(compileShape(diagnosticsEndpoints[name].reply as TSchema).findFault(json), undefined)
 }
 
 const configuredBroker = shareConfigurableBroker(['node.shards=2'])
@@ -40,7 +40,10 @@ test('a client that acknowledges nothing is listed as slow with its oldest messa
   await quick.publishAsync('plant/second', 'x', { qos: 1 })
   await eventually(async () => {
     const response = await broker.request(`/api/v4/slow_subscriptions?threshold=1`)
-    assert.equal(shapeOf(slowSubscriptionEndpoints.list_slow_subscriptions.reply).findFault(response.json), undefined)
+    assert.equal(
+      compileShape(slowSubscriptionEndpoints.list_slow_subscriptions.reply).findFault(response.json),
+      undefined,
+    )
     // The quick client is listed until its acknowledgements have arrived.
     const [found, ...others] = response.json.data
     assert.deepEqual([found?.clientid, found?.topic, found?.mqueue_len], ['slow one', 'plant/first', 2])

@@ -2,17 +2,17 @@
 
 import assert from 'node:assert/strict'
 import { type EndpointName, endpoints } from '../../src/api/endpoints.ts'
-import { failure, resultCodes, type ResultCodeName, shapeOf } from '../../src/contract/index.ts'
+import { failure, resultCodes, type ResultCodeName, compileShape } from '../../src/contract/index.ts'
 import type { ApiResponse } from './api.ts'
 
-const shapeOfFailure = shapeOf(failure)
+const shapeOfFailure = compileShape(failure)
 
 /** Returns the body of a successful response, checked against the schema of its endpoint. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export function promised(name: EndpointName, response: ApiResponse): any {
   assert.equal(response.status, 200, response.text)
   const { reply } = endpoints[name]
-  if (typeof reply !== 'string') assert.equal(shapeOf(reply).findFault(response.json), undefined, response.text)
+  if (typeof reply !== 'string') assert.equal(compileShape(reply).findFault(response.json), undefined, response.text)
   return response.json
 }
 

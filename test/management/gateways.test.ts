@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { ownerOfName } from '../../src/gateways/index.ts'
+import { findOwnerShard } from '../../src/gateways/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { SnDevice } from '../gateways/sn-device.ts'
@@ -431,7 +431,7 @@ test('[F2] a device whose session belongs to another shard is listed with its en
   const client = await UdpCoapDevice.at(t, port)
   const place = { own: 0, shards: 2 }
   const names = Array.from({ length: 64 }, (_, index) => `relayed-${index}`)
-  const clientId = names.find((name) => ownerOfName(name, place) !== ownerOfName('pump', place)) ?? assert.fail()
+  const clientId = names.find((name) => findOwnerShard(name, place) !== findOwnerShard('pump', place)) ?? assert.fail()
   client.device.request(post, 'rd', `ep=pump&device_id=${clientId}&lt=600&lwm2m=1.1`, '</3/0>')
   const registered = await client.next()
   assert.equal(registered.code, '2.01')

@@ -6,7 +6,7 @@ import { createConnection } from 'node:net'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { endpoints } from '../../src/api/endpoints.ts'
-import { shapeOf } from '../../src/contract/index.ts'
+import { compileShape } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { type BrokerWithApi, portOfListener, shareConfigurableBroker } from './api.ts'
 
@@ -22,7 +22,7 @@ interface ListedListener {
 
 async function listenerOf(broker: BrokerWithApi, identifier: string): Promise<ListedListener> {
   const response = await broker.request('/api/v4/listeners')
-  assert.equal(shapeOf(endpoints.list_listeners.reply).findFault(response.json), undefined)
+  assert.equal(compileShape(endpoints.list_listeners.reply).findFault(response.json), undefined)
   const found = response.json.data[0].listeners.find((one: ListedListener) => one.identifier === identifier)
   assert.ok(found, `${identifier} in ${response.text}`)
   return found
@@ -112,7 +112,7 @@ test('listeners are listed with the number of their connections on all shards', 
 test('the path of the node lists its listeners, and an unknown node is 404', async () => {
   const broker = await configuredBroker()
   const known = await broker.request('/api/v4/nodes/godwit%40here/listeners')
-  assert.equal(shapeOf(endpoints.list_node_listeners.reply).findFault(known.json), undefined)
+  assert.equal(compileShape(endpoints.list_node_listeners.reply).findFault(known.json), undefined)
   assert.equal(known.json.data[0].identifier, 'mqtt:tcp:default')
   for (const [path, method] of [
     ['/api/v4/nodes/elsewhere/listeners', 'GET'],

@@ -7,7 +7,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
-import { shapeOf } from '../../src/contract/index.ts'
+import { compileShape } from '../../src/contract/index.ts'
 import { traceEndpoints } from '../../src/api/traces/endpoints.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { administrator, type BrokerWithApi, shareConfigurableBroker } from './api.ts'
@@ -85,7 +85,7 @@ test('traces by topic and by address are listed while they run, and deleted with
   assert.equal(heat.length, 1)
   await linesUntil(broker, 'here', ({ topic }) => topic === 'plant/1/cold')
   const { json } = await broker.request(tracePath)
-  assert.equal(shapeOf(traceEndpoints.list_traces.reply).findFault(json), undefined)
+  assert.equal(compileShape(traceEndpoints.list_traces.reply).findFault(json), undefined)
   assert.deepEqual(
     json.data.map((trace: TraceLine) => [
       trace['name'],

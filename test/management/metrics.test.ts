@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { connectAsync } from 'mqtt'
 import { metricEndpoints } from '../../src/api/metrics/endpoints.ts'
-import { metrics, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { metrics, compileShape, type TSchema } from '../../src/contract/index.ts'
 import type { ActionMetrics, RuleMetrics } from '../../src/api/rules/rule-reports.ts'
 import { escapeLabel, type MetricValue, writePrometheus } from '../../src/api/metrics/prometheus-text.ts'
 import { toRuleMetrics } from '../../src/api/metrics/to-rule-metrics.ts'
@@ -22,7 +22,7 @@ import { readExposition, type ReadFamily } from './exposition.ts'
 
 function assertShape(schema: TSchema | 'text', value: unknown): void {
   assert.notEqual(schema, 'text')
-  assert.equal(shapeOf(schema as TSchema).findFault(value), undefined)
+  assert.equal(compileShape(schema as TSchema).findFault(value), undefined)
 }
 
 /** Values by metric name with labels. */

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { connect, type IClientOptions, type IPublishPacket, type MqttClient } from 'mqtt'
 import { publishingEndpoints } from '../../src/api/publishing/endpoints.ts'
-import { shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { compileShape, type TSchema } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { type ApiResponse, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 
@@ -73,7 +73,7 @@ function codes(response: ApiResponse): unknown {
 /** Checks the response against the schema of the endpoint. */
 function assertReply(name: keyof typeof publishingEndpoints, { status, json }: ApiResponse): void {
   assert.equal(status, 200, JSON.stringify(json))
-  assert.equal(shapeOf(publishingEndpoints[name].reply as TSchema).findFault(json), undefined)
+  assert.equal(compileShape(publishingEndpoints[name].reply as TSchema).findFault(json), undefined)
   assert.equal(json.code, 0)
 }
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { shapeOf } from '../../src/contract/index.ts'
+import { compileShape } from '../../src/contract/index.ts'
 import { retainedEndpoints } from '../../src/api/retained/endpoints.ts'
 import { shareBrokerWithApi } from './api.ts'
 
 const sharedBroker = shareBrokerWithApi({ set: ['node.shards=3'] })
 
-const reply = shapeOf(retainedEndpoints.list_retained.reply)
+const reply = compileShape(retainedEndpoints.list_retained.reply)
 
 test('retained messages of all shards are listed by filter, and `hasnext` shows that there are more', async (t) => {
   const broker = await sharedBroker()

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
-import { shapeOf } from '../../src/contract/index.ts'
+import { compileShape } from '../../src/contract/index.ts'
 import { subscriptionEndpoints } from '../../src/api/subscriptions/endpoints.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { type Scope, shared } from '../e2e/godwit-process.ts'
 import { type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
-const listShape = shapeOf(subscriptionEndpoints.list_subscriptions.reply)
-const treeShape = shapeOf(subscriptionEndpoints['list_topic-tree'].reply)
+const listShape = compileShape(subscriptionEndpoints.list_subscriptions.reply)
+const treeShape = compileShape(subscriptionEndpoints['list_topic-tree'].reply)
 
 async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['json']> {
   const { status, json, text } = await broker.request(`/api/v4${path}`)
@@ -160,7 +160,7 @@ async function walkRoutes(broker: BrokerWithApi): Promise<string[]> {
 test('/routes lists each topic filter with a subscriber once, whatever shards have subscribers', async (t) => {
   const broker = await withTwo()
   const json = await list(broker, '/routes')
-  assert.equal(shapeOf(subscriptionEndpoints.list_routes.reply).findFault(json), undefined)
+  assert.equal(compileShape(subscriptionEndpoints.list_routes.reply).findFault(json), undefined)
   assert.deepEqual(topicsOf(json.data), ['#', 'a/+', 'a/b', 'x y'])
   const pages = await Promise.all([1, 2].map((page) => list(broker, `/routes?_page=${page}&_limit=3`)))
   assert.deepEqual(topicsOf(pages.flatMap(({ data }) => data)), ['#', 'a/+', 'a/b', 'x y'])

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { generate, type Packet, parser } from 'mqtt-packet'
-import { connectPacket, createStreamPair, MqttClient, receiveLimits } from '../../src/mqtt-client/index.ts'
+import { createConnectPacket, createStreamPair, MqttClient, createReceiveLimits } from '../../src/mqtt-client/index.ts'
 import { parseTopicFilter, TopicTable, type TopicName } from '../../src/protocol/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 
@@ -26,9 +26,9 @@ class Stage {
     brokerEnd.onData = (chunk) => void received.parse(chunk)
     brokerEnd.onClose = () => this.seen.push('stream closed')
     const options = {
-      connect: connectPacket({ version: 5, clientId: 'c', cleanStart: true, keepAliveSeconds }),
+      connect: createConnectPacket({ version: 5, clientId: 'c', cleanStart: true, keepAliveSeconds }),
       link: {
-        decoder: { role: 'client', version: 5, topics: new TopicTable(8), ...receiveLimits() },
+        decoder: { role: 'client', version: 5, topics: new TopicTable(8), ...createReceiveLimits() },
         later,
         ownsChunks: false,
       },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
   AckPacket,
-  connackReasonFor,
+  toConnackReason,
   measurePacket,
   measurePublish,
   reasonCodes,
@@ -145,8 +145,8 @@ test('fields that a version before 5.0 does not have are omitted from every pack
 })
 
 test('a refused CONNECT gets a CONNACK code for each reason', () => {
-  assert.equal(connackReasonFor(reasonCodes.packetTooLarge), reasonCodes.packetTooLarge)
-  assert.equal(connackReasonFor(reasonCodes.receiveMaximumExceeded), reasonCodes.protocolError)
+  assert.equal(toConnackReason(reasonCodes.packetTooLarge), reasonCodes.packetTooLarge)
+  assert.equal(toConnackReason(reasonCodes.receiveMaximumExceeded), reasonCodes.protocolError)
 })
 
 describe('writing an impossible packet is an internal error:', () => {

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import {
   compileRule,
-  fieldsOf,
+  toEventFields,
   RuleCompileError,
   RuleEvent,
   testRule,
-  valueAsJson,
+  toJsonText,
   type HostFunctions,
 } from '../../src/rules/index.ts'
 import type { RuleMap } from '../../src/values/index.ts'
@@ -18,7 +18,7 @@ export function outputOf(sql: string, context: RuleMap = {}, host: HostFunctions
   const result = testRule(sql, context, host)
   if (result.outcome === 'no-match') return 'no match'
   if (result.outcome === 'failed') return `error: ${result.error.message}`
-  return valueAsJson(result.output)
+  return toJsonText(result.output)
 }
 
 /** The value of an expression as JSON, `undefined`, or `error: ` with the message. */
@@ -55,5 +55,5 @@ export function compileErrorOf(sql: string): RuleCompileError {
 
 /** A message with these columns. */
 export function messageWith(columns: RuleMap): RuleEvent {
-  return new RuleEvent(fieldsOf('message.publish', { topic: 't/a', ...columns }))
+  return new RuleEvent(toEventFields('message.publish', { topic: 't/a', ...columns }))
 }

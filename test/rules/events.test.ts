@@ -2,7 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { columnsOf, compileRule, eventDefinitions, sampleOf, testRule, type EventName } from '../../src/rules/index.ts'
+import {
+  listColumns,
+  compileRule,
+  eventDefinitions,
+  getSample,
+  testRule,
+  type EventName,
+} from '../../src/rules/index.ts'
 import { compileErrorOf, outputOf } from './evaluate.ts'
 import { sampleHost } from './sample-host.ts'
 
@@ -62,14 +69,14 @@ describe('E2 events', () => {
   for (const [event, topic, columns] of wanted) {
     test(`${topic} has its own columns and the common ones`, () => {
       const common = ['event', 'timestamp', 'node', 'metadata']
-      assert.deepEqual(columnsOf(event).toSorted(), [...new Set([...common, ...columns])].toSorted())
+      assert.deepEqual(listColumns(event).toSorted(), [...new Set([...common, ...columns])].toSorted())
       assert.equal(eventDefinitions.get(event)?.topic, topic)
       assert.deepEqual(compileRule(`SELECT * FROM "${topic}"`).events, [event])
     })
 
     test(`a rule on ${topic} runs on its sample and sees every column`, () => {
       const output = JSON.parse(outputOf(`SELECT * FROM "${topic}"`)) as Record<string, unknown>
-      assert.deepEqual(Object.keys(output).toSorted(), columnsOf(event).toSorted())
+      assert.deepEqual(Object.keys(output).toSorted(), listColumns(event).toSorted())
       assert.equal(output['event'], event)
       assert.deepEqual(output['metadata'], { rule_id: 'sql_test' })
     })
@@ -80,7 +87,7 @@ describe('E2 events', () => {
     assert.deepEqual(rule.topicFilters, ['t/#', '$SYS/#'])
     assert.deepEqual(rule.events, [])
     assert.deepEqual(
-      columnsOf('message.publish').toSorted(),
+      listColumns('message.publish').toSorted(),
       ['event', 'timestamp', 'node', 'metadata', ...client, ...publish].toSorted(),
     )
   })
@@ -169,7 +176,7 @@ describe('E2 events', () => {
       assert.deepEqual(compileRule(definition.sqlExample).warnings, [], definition.name)
       assert.notEqual(definition.title, '')
       assert.match(definition.description, /\.$/)
-      const columns = Object.keys(sampleOf(definition.name))
+      const columns = Object.keys(getSample(definition.name))
       for (const column of Object.keys(definition.testColumns)) {
         assert.ok(columns.includes(column), `${definition.name}: ${column}`)
       }

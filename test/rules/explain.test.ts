@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { compileRule, explainRule, fieldsOf, RuleEvent, type RuleExplanation } from '../../src/rules/index.ts'
+import { compileRule, explainRule, toEventFields, RuleEvent, type RuleExplanation } from '../../src/rules/index.ts'
 import type { RuleMap } from '../../src/values/index.ts'
 import { sampleHost } from './sample-host.ts'
 
 function explain(sql: string, columns: RuleMap): RuleExplanation {
-  const event = new RuleEvent(fieldsOf('message.publish', { topic: 't/a', qos: 1, ...columns }))
+  const event = new RuleEvent(toEventFields('message.publish', { topic: 't/a', qos: 1, ...columns }))
   return explainRule(compileRule(sql), event, sampleHost())
 }
 
@@ -13,7 +13,11 @@ describe('explain', () => {
   test('for an event: both spellings match it, and the condition shows its columns', () => {
     const sql = `SELECT clientid FROM "$events/client/disconnected", "a" WHERE reason <> 'normal'`
     const columns = { clientid: 'c1', reason: 'normal' }
-    const found = explainRule(compileRule(sql), new RuleEvent(fieldsOf('client.disconnected', columns)), sampleHost())
+    const found = explainRule(
+      compileRule(sql),
+      new RuleEvent(toEventFields('client.disconnected', columns)),
+      sampleHost(),
+    )
     assert.equal(found.outcome, 'condition-false')
     assert.deepEqual(found.sources, [
       { text: '$events/client/disconnected', matches: true },

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { compileRule, RuleCompileError, valueAsJson } from '../../src/rules/index.ts'
+import { compileRule, RuleCompileError, toJsonText } from '../../src/rules/index.ts'
 import type { RuleMap } from '../../src/values/index.ts'
 import { messageWith, valueOf } from './evaluate.ts'
 import { sampleHost } from './sample-host.ts'
@@ -17,7 +17,7 @@ const integer = fc.bigInt({ min: -(1n << 80n), max: 1n << 80n })
 function evaluate(expression: string, columns: RuleMap): string {
   const result = compileRule(`SELECT ${expression} AS v FROM "t/#"`).evaluate(messageWith(columns), sampleHost())
   if (result.outcome !== 'passed') return result.outcome
-  return valueAsJson(result.outputs[0]['v'])
+  return toJsonText(result.outputs[0]['v'])
 }
 
 describe('properties', () => {

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import {
-  columnsOf,
+  listColumns,
   eventDefinitions,
   functionSubjects,
   functionTable,
@@ -35,7 +35,7 @@ function eventTable(): string {
   const rows = [...eventDefinitions.values()].map(({ name, topic, otherTopics, description }) => {
     const shown = name === 'message.publish' ? 'a topic filter' : `\`${topic.replace('my_bridge', 'NAME')}\``
     const others = otherTopics.length === 0 ? '' : ` Also: ${otherTopics.map((other) => `\`${other}\``).join(', ')}.`
-    const columns = columnsOf(name).filter((column) => !commonColumns.has(column))
+    const columns = listColumns(name).filter((column) => !commonColumns.has(column))
     return `| ${shown} | \`${name}\` | ${description}${others} | ${columns.join(' ')} |`
   })
   return table(['FROM', 'event', 'description', 'columns'], rows)

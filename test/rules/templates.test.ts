@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileTemplate, plainValue } from '../../src/rules/index.ts'
+import { compileTemplate, toPlainValue } from '../../src/rules/index.ts'
 import { decodeJson, RuleFloat, type RuleMap } from '../../src/values/index.ts'
 
 const data: RuleMap = {
@@ -78,7 +78,7 @@ test('values for services are plain JavaScript values', () => {
   )
   const names = ['f', 'half', 'i', 'big', 'list', 'map', 'n', 't', 'missing']
   const template = compileTemplate(names.map((name) => `\${${name}}`).join(''))
-  assert.deepEqual(template.resolveValues(data as RuleMap).map(plainValue), [
+  assert.deepEqual(template.resolveValues(data as RuleMap).map(toPlainValue), [
     0,
     0.5,
     7,

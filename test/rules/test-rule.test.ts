@@ -4,11 +4,11 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import {
   compileRule,
-  fieldsOf,
+  toEventFields,
   RuleCompileError,
   RuleEvent,
   testRule,
-  valueAsJson,
+  toJsonText,
   type EventFields,
 } from '../../src/rules/index.ts'
 import { messageWith, outputOf } from './evaluate.ts'
@@ -17,7 +17,7 @@ import { sampleHost } from './sample-host.ts'
 /** Counts how often columns are read. */
 function countingFields(payload: string): { fields: EventFields; reads: string[] } {
   const reads: string[] = []
-  const fields = fieldsOf('message.publish', { topic: 't/a', payload, qos: 1 })
+  const fields = toEventFields('message.publish', { topic: 't/a', payload, qos: 1 })
   return {
     reads,
     fields: {
@@ -82,7 +82,7 @@ describe('E6 SQL test', () => {
       outputOf('SELECT x1 AS a, 2.0 AS f, payload FROM "t/#"', { payload: Buffer.of(0xfe) }),
       '{"f":2.0,"payload":{"$base64":"/g=="}}',
     )
-    assert.equal(valueAsJson([undefined, 1n << 64n]), '[null,18446744073709551616]')
+    assert.equal(toJsonText([undefined, 1n << 64n]), '[null,18446744073709551616]')
   })
 
   test('SQL that is not a rule throws, an error of the evaluation is a result', () => {

@@ -1,7 +1,7 @@
 // Schemas for tests: functions of rules by a registry, and the codecs alone.
 
 import assert from 'node:assert/strict'
-import { type HostFunctions, valueAsJson } from '../../src/rules/index.ts'
+import { type HostFunctions, toJsonText } from '../../src/rules/index.ts'
 import {
   compileSchema,
   type SchemaDefinition,
@@ -10,7 +10,7 @@ import {
   type SchemaType,
 } from '../../src/schemas/index.ts'
 import type { RuleMap, RuleText, RuleValue } from '../../src/values/index.ts'
-import { Budget, bytesOf } from '../../src/values/index.ts'
+import { Budget, toBytes } from '../../src/values/index.ts'
 import { valueOf } from '../rules/evaluate.ts'
 import { sampleHost } from '../rules/sample-host.ts'
 import { threadMs } from '../rules/thread-time.ts'
@@ -28,12 +28,12 @@ export function valueBy(type: SchemaType, source: string, expression: string, co
 
 export function encodeBy(schema: Omit<SchemaDefinition, 'name'>, value: RuleValue, messageType?: string): Buffer {
   const text: RuleText = compileSchema(schema).encode(value, messageType, new Budget())
-  return Buffer.from(bytesOf(text))
+  return Buffer.from(toBytes(text))
 }
 
 /** The decoded value as JSON. */
 export function decodeBy(schema: Omit<SchemaDefinition, 'name'>, data: Uint8Array, messageType?: string): string {
-  return valueAsJson(compileSchema(schema).decode(data, messageType, new Budget()))
+  return toJsonText(compileSchema(schema).decode(data, messageType, new Budget()))
 }
 
 /** The message of the error of a text that is not a schema. */

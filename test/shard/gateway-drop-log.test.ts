@@ -2,14 +2,14 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newGatewayCounters } from '../../src/gateways/index.ts'
+import { createGatewayCounters } from '../../src/gateways/index.ts'
 import { DropLog } from '../../src/shard/gateways/gateway-drop-log.ts'
 
 test('the first packet of each reason that a gateway drops is logged at once, and the number of further ones once a minute', () => {
   const lines: (readonly [string, unknown])[] = []
   const listener = { gateway: 'coap', kind: 'udp', listener: 'default' }
   const log = new DropLog({ warn: (event, fields) => void lines.push([event, fields]) }, listener)
-  const counters = newGatewayCounters()
+  const counters = createGatewayCounters()
   log.check(counters, 0)
   assert.deepEqual(lines, [])
   counters.dropped.banned++

@@ -3,7 +3,7 @@
 import type { TestContext } from 'node:test'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { computeOwnerShard } from '../../src/core/index.ts'
-import { linkPortOver } from '../../src/links/index.ts'
+import { createLinkPort } from '../../src/links/index.ts'
 import type { ConnectPacket } from '../../src/protocol/index.ts'
 import type { CounterName } from '../../src/telemetry/index.ts'
 import { ShardStage, type StageOptions, type TestClient } from './stage.ts'
@@ -43,8 +43,8 @@ export class LinkedShards {
     const { port1, port2 } = new MessageChannel()
     this.#ports.set(`${left}-${right}`, port1)
     this.#ports.set(`${right}-${left}`, port2)
-    this.stages[left]?.shard.addLink(right, linkPortOver(port1))
-    this.stages[right]?.shard.addLink(left, linkPortOver(port2))
+    this.stages[left]?.shard.addLink(right, createLinkPort(port1))
+    this.stages[right]?.shard.addLink(left, createLinkPort(port2))
   }
 
   /** Closes all links of the shard, so that its peers receive nothing more from it. */

@@ -8,7 +8,7 @@
 
 import assert from 'node:assert/strict'
 import { ActionDelivery } from '../../src/actions/delivery/action-delivery.ts'
-import { actionClientId, computeOwnerShard, spoolProperties, type RuleHook } from '../../src/core/index.ts'
+import { toActionClientId, computeOwnerShard, toSpoolProperties, type RuleHook } from '../../src/core/index.ts'
 import { type Sink, type ActionEntry, type WriteOutcome } from '../../src/sinks/index.ts'
 import { RuleRunner } from '../../src/actions/rules/rule-runner.ts'
 import { LinkStream } from '../bridges/link-stream.ts'
@@ -181,7 +181,7 @@ class ScenarioRun {
 
   #actionQueueOf(own: number): string {
     for (let salt = 0; ; salt++) {
-      const clientId = actionClientId(action, `q${salt}`)
+      const clientId = toActionClientId(action, `q${salt}`)
       if (computeOwnerShard(clientId, this.#options.shards) === own) return clientId
     }
   }
@@ -228,7 +228,7 @@ class ScenarioRun {
         findOrderKey: () => 'all',
         queue: {
           clientId: this.#actionQueueOf(own),
-          userProperties: spoolProperties({ maxMessages: maxBuffered, dropsNewest: false, dropsOldest: false }),
+          userProperties: toSpoolProperties({ maxMessages: maxBuffered, dropsNewest: false, dropsOldest: false }),
           open: () => this.#openStream(),
           later: (work) => void stage.after(0, guarded(work)),
         },

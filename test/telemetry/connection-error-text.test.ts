@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { connectionErrorText, serviceErrorText } from '../../src/telemetry/index.ts'
+import { describeConnectionError, describeServiceError } from '../../src/telemetry/index.ts'
 
 const withCode = (code: string, message = ''): Error => Object.assign(new Error(message), { code })
-const inService = (error: Error): string => serviceErrorText(error, 'ssl.cacertfile')
-const textOf = (error: Error): string => connectionErrorText(error, '--ca FILE')
+const inService = (error: Error): string => describeServiceError(error, 'ssl.cacertfile')
+const textOf = (error: Error): string => describeConnectionError(error, '--ca FILE')
 
 test('system errors are described in sentences; for several addresses, the last error is used', () => {
   assert.match(textOf(withCode('ECONNREFUSED')), /no server listens there/)

@@ -6,7 +6,7 @@ import {
   createSharedSlots,
   freeSharedSlots,
   setFreeDescriptors,
-  usedSlots,
+  countUsedSlots,
 } from '../../src/transports/index.ts'
 
 test('threads that share slots use at most their number, whichever thread takes them', () => {
@@ -52,7 +52,7 @@ test('a slot is not taken at the listener if the node has none', () => {
     [listener.acquire(), listener.acquire(), listener.acquire()],
     [undefined, 'broker-full', 'broker-full'],
   )
-  assert.deepEqual([usedSlots(cells), listener.used, node.used], [1, 1, 1])
+  assert.deepEqual([countUsedSlots(cells), listener.used, node.used], [1, 1, 1])
 })
 
 test('no client is accepted without a free descriptor, whatever uses it, and one is accepted when one is free', () => {

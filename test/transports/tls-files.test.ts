@@ -5,7 +5,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import type { TlsConfig } from '../../src/config/index.ts'
-import { problemOfTlsFiles } from '../../src/transports/index.ts'
+import { findTlsFilesProblem } from '../../src/transports/index.ts'
 import { parsePskFile } from '../../src/transports/certificates/psk-file.ts'
 import { authority, server, serverName, plainTls, TlsStage } from './tls-stage.ts'
 
@@ -109,7 +109,7 @@ for (const file of ['cert.pem', 'key.pem', 'ca.pem', 'crl.pem', 'psk.txt', 'shop
 
 function problemWith(stage: TlsStage, change: Partial<TlsConfig> & { readonly keyPassword?: string }): string {
   const { keyPassword, ...settings } = change
-  const problem = problemOfTlsFiles({
+  const problem = findTlsFilesProblem({
     ...plainTls,
     certificate: { ...stage.pair(), keyPassword },
     ...settings,

@@ -6,7 +6,7 @@ import { FailureNotice } from '../parts/page.tsx'
 import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { DataTable, exportPage } from '../parts/table.tsx'
 import { api, type CallOptions, isAllowed, type Result, formatFailure } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -107,7 +107,7 @@ export function Rules(): JSX.Element {
   }
   const remove = (rule: Rule): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(rule.topic) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(rule.topic) }),
       text: t('deleteRuleText'),
       act: t('delete'),
       run: async () => {

@@ -10,7 +10,7 @@ import { DataTable, exportPage, type RowAction } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { Time } from '../parts/values.tsx'
 import { api, type CallOptions, isAllowed, type Result, formatFailure } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -108,7 +108,7 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
   const canChange = isAllowed('create_auth_username')
   const remove = (name: string): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(name) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(name) }),
       text: t('deleteCredentialText'),
       act: t('delete'),
       run: async () => {

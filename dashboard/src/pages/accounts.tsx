@@ -7,7 +7,7 @@ import { DataTable } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { CopyButton, Name, Time } from '../parts/values.tsx'
 import { api, formatFailure } from '../state/api.ts'
-import { parseInputTime, visible } from '../state/format.ts'
+import { parseInputTime, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -33,7 +33,7 @@ function AccountList(): JSX.Element {
   const found = useQuery('accounts', (options) => api.get_users({}, options), listMs)
   const remove = (username: string): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(username) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(username) }),
       text: t('deleteAccountText'),
       act: t('delete'),
       run: async () => {
@@ -91,7 +91,7 @@ function AccountList(): JSX.Element {
 function changeSecondFactor(isRequired: boolean, username: string, onDone: () => void): void {
   const act = t(isRequired ? 'requireSecondFactor' : 'removeSecondFactor')
   confirmBefore({
-    title: `${act} ${visible(username)}`,
+    title: `${act} ${escapeHiddenLetters(username)}`,
     text: t(isRequired ? 'requireSecondFactorText' : 'removeSecondFactorText'),
     act,
     run: async () => {
@@ -158,7 +158,7 @@ function KeyList(): JSX.Element {
   const found = useQuery('keys', (options) => api.get_api_keys({}, options), listMs)
   const remove = (name: string): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(name) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(name) }),
       text: t('deleteKeyText'),
       act: t('delete'),
       run: async () => {

@@ -7,7 +7,7 @@ import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.t
 import { type Column, DataTable, exportPage, withKeys } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
 import { api } from '../state/api.ts'
-import { formatInputTime, parseInputTime, visible } from '../state/format.ts'
+import { formatInputTime, parseInputTime, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { changeQuery, readQueryValue } from '../state/router.ts'
@@ -51,9 +51,9 @@ export default function Audit(): JSX.Element {
       <NumberedPager meta={found.reply?.meta} />
       {open !== undefined && (
         <Dialog title={t('requestTitle', { name: open.operation })} onClose={() => setOpen(undefined)}>
-          <p class="mono">{visible(`${open.method} ${open.path}`)}</p>
+          <p class="mono">{escapeHiddenLetters(`${open.method} ${open.path}`)}</p>
           <pre tabIndex={0} role="region" aria-label={t('request')}>
-            {JSON.stringify(open.request, undefined, 2)?.split('\n').map(visible).join('\n')}
+            {JSON.stringify(open.request, undefined, 2)?.split('\n').map(escapeHiddenLetters).join('\n')}
           </pre>
           <div class="dialog-buttons">
             <button type="button" onClick={() => setOpen(undefined)}>

@@ -9,7 +9,7 @@ import { Name, Time } from '../parts/values.tsx'
 import { NamespaceSelect } from '../shell/namespace-select.tsx'
 import { api, isAllowed, formatFailure } from '../state/api.ts'
 import { saveFile } from '../state/export.ts'
-import { formatBytes, visible } from '../state/format.ts'
+import { formatBytes, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -162,7 +162,7 @@ function createFileActions(restore: (file: BackupFile) => void, onDone: () => vo
       act: t('delete'),
       run: async () => {
         const result = await api.delete_backup_file({ params: { filename }, query: { node } })
-        showResult(`${t('deleteBackup')} ${visible(filename)}`, result)
+        showResult(`${t('deleteBackup')} ${escapeHiddenLetters(filename)}`, result)
         onDone()
         return true
       },

@@ -6,7 +6,7 @@ import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.t
 import { DataTable, exportPage } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
 import { api, isAllowed } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -23,7 +23,7 @@ export function Bans(): JSX.Element {
   const found = useQuery(key, (options) => api.list_banned({ query }, options), listMs)
   const remove = (as: string, subject: string): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(subject) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(subject) }),
       text: t('deleteBanText'),
       act: t('delete'),
       run: async () => {

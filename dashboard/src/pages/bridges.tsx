@@ -6,7 +6,7 @@ import { SwitchCell } from '../parts/switch-cell.tsx'
 import { type Column, DataTable } from '../parts/table.tsx'
 import { LocalTime } from '../parts/values.tsx'
 import { api, isAllowed } from '../state/api.ts'
-import { formatNumber, formatSeconds, visible } from '../state/format.ts'
+import { formatNumber, formatSeconds, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { showResult } from '../state/results.ts'
@@ -99,7 +99,7 @@ function BridgeDialog({ bridge, onClose, onDone }: DialogProps): JSX.Element {
   const { name } = bridge
   return (
     <JsonDialog
-      title={t('editTitle', { name: visible(name) })}
+      title={t('editTitle', { name: escapeHiddenLetters(name) })}
       act={`${t('edit')} ${name}`}
       value={settings}
       onClose={onClose}

@@ -5,14 +5,14 @@ import { useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
 import { Select, TextField } from '../parts/fields.tsx'
 import { api, formatFailure } from '../state/api.ts'
-import { parseInputTime, visible } from '../state/format.ts'
+import { parseInputTime, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { showDone, showResult } from '../state/results.ts'
 
 export function confirmDisconnect(clientid: string, onDone: () => void): void {
   confirmBefore({
-    title: t('disconnectTitle', { name: visible(clientid) }),
+    title: t('disconnectTitle', { name: escapeHiddenLetters(clientid) }),
     text: t('disconnectText'),
     act: t('disconnect'),
     run: async () => {

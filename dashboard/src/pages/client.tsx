@@ -8,7 +8,7 @@ import { DataTable, withKeys } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { CopyButton, LocalTime, Name, Time } from '../parts/values.tsx'
 import { api, isAllowed } from '../state/api.ts'
-import { formatBytes, formatSeconds, visible } from '../state/format.ts'
+import { formatBytes, formatSeconds, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -27,7 +27,7 @@ export function ClientPage({ clientId }: { readonly clientId: string }): JSX.Ele
   const client = found.reply?.data[0]
   return (
     <Page
-      title={t('clientTitle', { name: visible(clientId) })}
+      title={t('clientTitle', { name: escapeHiddenLetters(clientId) })}
       isLive={true}
       actions={<ClientButtons clientId={clientId} client={client} onDone={found.reload} />}
     >
@@ -130,8 +130,8 @@ function Subscriptions({ clientId }: { readonly clientId: string }): JSX.Element
   )
   const unsubscribe = (topic: string): void =>
     confirmBefore({
-      title: t('unsubscribeTitle', { topic: visible(topic) }),
-      text: t('unsubscribeText', { name: visible(clientId) }),
+      title: t('unsubscribeTitle', { topic: escapeHiddenLetters(topic) }),
+      text: t('unsubscribeText', { name: escapeHiddenLetters(clientId) }),
       act: t('unsubscribe'),
       run: async () => {
         const result = await api.mqtt_unsubscribe({ body: { clientid: clientId, topic } })

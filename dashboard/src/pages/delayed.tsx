@@ -9,7 +9,7 @@ import { PayloadView } from '../parts/payload.tsx'
 import { type Column, DataTable, exportPage, type RowAction } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
 import { api, isAllowed } from '../state/api.ts'
-import { formatSeconds, visible } from '../state/format.ts'
+import { formatSeconds, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -80,7 +80,7 @@ function createDeletion(onDone: () => void): RowAction<Row> {
     word: t('delete'),
     isDangerous: true,
     run: ({ topic, node, msgid }) => {
-      const title = t('deleteTitle', { name: visible(topic) })
+      const title = t('deleteTitle', { name: escapeHiddenLetters(topic) })
       confirmBefore({
         title,
         text: t('deleteDelayedText'),
@@ -100,7 +100,7 @@ function ShownMessage({ row, onClose }: { readonly row: Row; readonly onClose: (
   const params = { node, msgid }
   const found = useQuery(`delayed message ${msgid}`, (options) => api.get_delayed_message({ params }, options))
   return (
-    <Dialog title={t('delayedTitle', { topic: visible(topic) })} onClose={onClose}>
+    <Dialog title={t('delayedTitle', { topic: escapeHiddenLetters(topic) })} onClose={onClose}>
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       {found.reply === undefined ? (
         found.failure === undefined && <p aria-busy="true">{t('loading')}</p>

@@ -6,7 +6,7 @@ import { FailureNotice, Page } from '../parts/page.tsx'
 import { SwitchCell } from '../parts/switch-cell.tsx'
 import { type Column, DataTable } from '../parts/table.tsx'
 import { api, isAllowed } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { showResult } from '../state/results.ts'
@@ -57,7 +57,7 @@ export default function Gateways(): JSX.Element {
       {edited !== undefined && (
         <SectionDialog
           path={['gateway', edited.name]}
-          title={t('editTitle', { name: visible(edited.name) })}
+          title={t('editTitle', { name: escapeHiddenLetters(edited.name) })}
           act={`${t('edit')} ${edited.name}`}
           value={edited.configuration}
           onClose={() => setEdited(undefined)}
@@ -81,7 +81,7 @@ interface ListenerProps {
 function NewListener({ gateway, onClose, onDone }: ListenerProps): JSX.Element {
   return (
     <NewEntryDialog
-      title={t('addListenerTitle', { name: visible(gateway) })}
+      title={t('addListenerTitle', { name: escapeHiddenLetters(gateway) })}
       section={['gateway', gateway, 'listeners']}
       example={{ type: gateway === 'stomp' ? 'tcp' : 'udp', name: 'default' }}
       onClose={onClose}

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
 import { api, isAllowed } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -25,7 +25,7 @@ export default function Listeners(): JSX.Element {
   }
   const confirmControl = (action: 'restart' | 'stop', identifier: string): void =>
     confirmBefore({
-      title: formatTitle(action, visible(identifier)),
+      title: formatTitle(action, escapeHiddenLetters(identifier)),
       text: t(action === 'restart' ? 'restartListenerText' : 'stopListenerText'),
       act: t(action),
       run: () => controlListener(action, identifier),

@@ -6,7 +6,7 @@ import { FailureNotice, Page } from '../parts/page.tsx'
 import { type Column, DataTable } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
 import { api, isAllowed, formatFailure } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -24,7 +24,7 @@ export default function Namespaces(): JSX.Element {
   const found = useQuery('namespace list', (options) => api.get_namespaces({}, options), listMs)
   const remove = (namespace: string): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(namespace) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(namespace) }),
       text: t('deleteNamespaceText'),
       act: t('delete'),
       typed: namespace,
@@ -118,7 +118,7 @@ function NamespaceDialog({ row, onClose, onDone }: DialogProps): JSX.Element {
   const [maxClients, setMaxClients] = useState(formatLimit(row?.limits.max_clients))
   const [maxRetained, setMaxRetained] = useState(formatLimit(row?.limits.max_retained_messages))
   const [rate, setRate] = useState(formatLimit(row?.limits.messages_rate))
-  const title = row === undefined ? t('addNamespace') : t('limitsTitle', { name: visible(row.namespace) })
+  const title = row === undefined ? t('addNamespace') : t('limitsTitle', { name: escapeHiddenLetters(row.namespace) })
   const save = async (): Promise<string | undefined> => {
     if (row === undefined) {
       const added = await api.add_namespace({ body: { namespace } })

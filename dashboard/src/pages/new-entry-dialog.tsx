@@ -8,7 +8,7 @@ import { Select, TextField } from '../parts/fields.tsx'
 import { JsonDialog } from '../parts/json-dialog.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { api, type Failure, isAllowed, type Result, formatFailure } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { showDone } from '../state/results.ts'
@@ -263,7 +263,7 @@ function Trial({ onTest }: { readonly onTest: () => Promise<string | undefined> 
           role={outcome.problem === undefined ? 'status' : 'alert'}
           class={outcome.problem === undefined ? 'notice' : 'notice failed'}
         >
-          {outcome.problem === undefined ? t('serviceAnswers') : visible(outcome.problem)}
+          {outcome.problem === undefined ? t('serviceAnswers') : escapeHiddenLetters(outcome.problem)}
         </section>
       )}
     </>

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { Facts, FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
 import { api, isAllowed } from '../state/api.ts'
-import { formatBytes, visible } from '../state/format.ts'
+import { formatBytes, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -51,7 +51,7 @@ export default function Nodes(): JSX.Element {
 }
 
 function confirmControl(action: 'restart' | 'stop', node: string): void {
-  const title = t(action === 'restart' ? 'restartBrokerTitle' : 'stopBrokerTitle', { name: visible(node) })
+  const title = t(action === 'restart' ? 'restartBrokerTitle' : 'stopBrokerTitle', { name: escapeHiddenLetters(node) })
   confirmBefore({
     title,
     text: t(action === 'restart' ? 'restartBrokerText' : 'stopBrokerText'),

@@ -7,7 +7,7 @@ import { Checkbox } from '../parts/fields.tsx'
 import { Facts } from '../parts/page.tsx'
 import { Name } from '../parts/values.tsx'
 import { api, type Failure, type Result, formatFailure } from '../state/api.ts'
-import { formatNumber, visible } from '../state/format.ts'
+import { formatNumber, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { showDone } from '../state/results.ts'
@@ -53,7 +53,7 @@ export function RestoreDialog({ file, onClose, onDone }: RestoreProps): JSX.Elem
       <Checkbox label={t('allowMismatch')} isChecked={allowsMismatch} onChange={setAllowsMismatch} />
       {failure !== undefined && (
         <p role="alert" class="notice failed">
-          {visible(formatFailure(failure))}
+          {escapeHiddenLetters(formatFailure(failure))}
         </p>
       )}
       {outcome !== undefined && <Changes title={t('restored')} outcome={outcome} />}
@@ -155,7 +155,7 @@ function Preview({ filename, node, preview }: PreviewProps): JSX.Element {
       />
       {failure !== undefined && failure.kind === 'refused' && (
         <p role="alert" class="notice failed">
-          {visible(formatFailure(failure))}
+          {escapeHiddenLetters(formatFailure(failure))}
         </p>
       )}
       {changes !== undefined && <Changes title={t('willChange')} outcome={changes} />}

@@ -8,7 +8,7 @@ import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
 import { PayloadView } from '../parts/payload.tsx'
 import { LocalTime } from '../parts/values.tsx'
 import { api, isAllowed } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -26,7 +26,7 @@ export default function Retained(): JSX.Element {
   const loadAll = () => api.list_retained({ query: { ...filter, limit: maxExportRows } })
   const clear = (topic: string): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(topic) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(topic) }),
       text: t('deleteRetainedText'),
       act: t('delete'),
       run: async () => {
@@ -88,7 +88,7 @@ function createRetainedColumns(): readonly Column<Row>[] {
 function ShownMessage({ topic, onClose }: { readonly topic: string; readonly onClose: () => void }): JSX.Element {
   const found = useQuery(`retained ${topic}`, (options) => api.get_retained({ params: { topic } }, options))
   return (
-    <Dialog title={t('retainedTitle', { topic: visible(topic) })} onClose={onClose}>
+    <Dialog title={t('retainedTitle', { topic: escapeHiddenLetters(topic) })} onClose={onClose}>
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       {found.reply !== undefined && <PayloadView base64={found.reply.data.payload_base64} />}
       <div class="dialog-buttons">

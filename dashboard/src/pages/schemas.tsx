@@ -7,7 +7,7 @@ import { Select, TextArea, TextField } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
 import { api, isAllowed, formatFailure } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -23,7 +23,7 @@ export default function Schemas(): JSX.Element {
   const canChange = isAllowed('add_schema')
   const remove = ({ name }: Schema): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(name) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(name) }),
       text: t('deleteSchemaText'),
       act: t('delete'),
       run: async () => {
@@ -85,7 +85,7 @@ function SchemaDialog({ known, onClose, onDone }: DialogProps): JSX.Element {
   const [source, setSource] = useState(known?.source ?? '')
   const [description, setDescription] = useState(known?.description ?? '')
   const canChange = isAllowed('add_schema')
-  const title = known === undefined ? t('addSchema') : t('editTitle', { name: visible(known.name) })
+  const title = known === undefined ? t('addSchema') : t('editTitle', { name: escapeHiddenLetters(known.name) })
   const save = async (): Promise<string | undefined> => {
     const body = { type, source, description }
     const result =

@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import { SwitchCell } from '../parts/switch-cell.tsx'
 import type { Column, RowAction } from '../parts/table.tsx'
 import { api } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { useQuery } from '../state/query.ts'
@@ -113,7 +113,7 @@ export function createCommonActions<Row extends Service>(
 ): readonly RowAction<Row>[] {
   const remove = (row: Row): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(toServiceId(row)) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(toServiceId(row)) }),
       text: t(calls[kind].deletion),
       act: t('delete'),
       run: async () => {
@@ -166,7 +166,7 @@ function KnownService(props: ServiceDialogProps & { readonly known: Named }): JS
   const { kind, known, onClose, onDone } = props
   return (
     <SectionDialog
-      title={t('editTitle', { name: visible(toServiceId(known)) })}
+      title={t('editTitle', { name: escapeHiddenLetters(toServiceId(known)) })}
       act={`${t('edit')} ${toServiceId(known)}`}
       path={[`${kind}s`, known.type, known.name]}
       value={omitStateFields(known)}

@@ -6,7 +6,7 @@ import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { api, type CallOptions, isAllowed, type Result } from '../state/api.ts'
-import { formatSeconds, visible } from '../state/format.ts'
+import { formatSeconds, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -122,7 +122,7 @@ function Actions({ found, canChange, onEdit, onLetters, onQueue, onChanged }: Ac
   const restart = (action: Action): void => {
     const id = toServiceId(action)
     confirmBefore({
-      title: t('restartTitle', { name: visible(id) }),
+      title: t('restartTitle', { name: escapeHiddenLetters(id) }),
       text: t('restartServiceText'),
       act: t('restart'),
       run: async () => {

@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import { useId } from '../parts/fields.tsx'
 import { Name } from '../parts/values.tsx'
 import { type api, isAllowed } from '../state/api.ts'
-import { formatNumber, visible } from '../state/format.ts'
+import { formatNumber, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 
 export type Setting = Extract<
@@ -52,7 +52,7 @@ export function SettingField(props: FieldProps): JSX.Element {
       />
       {problem !== undefined && (
         <small id={`${id}-problem`} class="problem">
-          {visible(problem)}
+          {escapeHiddenLetters(problem)}
         </small>
       )}
       <small id={`${id}-about`}>

@@ -6,7 +6,7 @@ import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { api, type CallOptions, isAllowed, type Result } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -42,7 +42,7 @@ export function Sources(): JSX.Element {
   const restart = (source: Source): void => {
     const id = toServiceId(source)
     confirmBefore({
-      title: t('restartTitle', { name: visible(id) }),
+      title: t('restartTitle', { name: escapeHiddenLetters(id) }),
       text: t('restartServiceText'),
       act: t('restart'),
       run: async () => {

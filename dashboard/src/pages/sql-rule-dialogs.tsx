@@ -6,7 +6,7 @@ import { Dialog, FormDialog } from '../parts/dialogs.tsx'
 import { TextArea, TextField } from '../parts/fields.tsx'
 import { parseObject } from '../parts/json-dialog.tsx'
 import { api, formatFailure } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { showDone } from '../state/results.ts'
 import type { SqlRule } from './sql-rules.tsx'
@@ -41,7 +41,7 @@ export function RuleDialog({ rule, onClose, onDone }: RuleDialogProps): JSX.Elem
     onDone()
     return undefined
   }
-  const title = rule === undefined ? t('addRule') : t('editTitle', { name: visible(rule.id) })
+  const title = rule === undefined ? t('addRule') : t('editTitle', { name: escapeHiddenLetters(rule.id) })
   return (
     <FormDialog title={title} onClose={onClose} onSave={save}>
       {rule === undefined && <TextField label={t('name')} value={id} onInput={setId} />}
@@ -80,7 +80,7 @@ function Trial({ sql }: { readonly sql: string }): JSX.Element {
       </button>
       {output !== undefined && (
         <section aria-label={t('testResult')} class="panel" role={output.isFailure ? 'alert' : 'region'}>
-          <pre>{visible(output.text)}</pre>
+          <pre>{escapeHiddenLetters(output.text)}</pre>
         </section>
       )}
     </>
@@ -109,7 +109,7 @@ export function ConvertDialog({ onClose }: { readonly onClose: () => void }): JS
         />
         {converted?.notes.map((note) => (
           <p key={note} role="alert" class="notice failed">
-            {visible(note)}
+            {escapeHiddenLetters(note)}
           </p>
         ))}
         <div class="dialog-buttons">

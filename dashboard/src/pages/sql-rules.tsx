@@ -8,7 +8,7 @@ import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.t
 import { SwitchCell } from '../parts/switch-cell.tsx'
 import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
 import { api, type CallOptions, isAllowed, type Result } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -64,7 +64,7 @@ export function SqlRules(): JSX.Element {
   const canChange = isAllowed('change_rule')
   const remove = ({ id }: Row): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(id) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(id) }),
       text: t('deleteSqlRuleText'),
       act: t('delete'),
       run: async () => {
@@ -135,7 +135,7 @@ function createRuleColumns(
         <SwitchCell name={row.id} isOn={row.enable} isDisabled={!canChange} onChange={(isOn) => void turn(row, isOn)} />
       ),
     },
-    { key: 'sql', title: 'SQL', value: ({ sql }) => sql, render: ({ sql }) => <code>{visible(sql)}</code> },
+    { key: 'sql', title: 'SQL', value: ({ sql }) => sql, render: ({ sql }) => <code>{escapeHiddenLetters(sql)}</code> },
     { key: 'actions', title: t('actions'), value: ({ actions }) => actions.map(formatAction).join(', ') },
     createCounterColumn('matched', t('matched')),
     createCounterColumn('passed', t('passed')),

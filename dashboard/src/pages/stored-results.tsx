@@ -4,7 +4,7 @@ import type { JSX } from 'preact'
 import { Dialog } from '../parts/dialogs.tsx'
 import { FailureNotice } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import type { Query } from '../state/query.ts'
 
@@ -47,7 +47,7 @@ export function StoredResults<Row extends StoredRow>({
   onClose,
 }: StoredResultsDialogProps<Row>): JSX.Element {
   return (
-    <Dialog title={`${title} ${visible(action)}`} isWide={true} onClose={onClose}>
+    <Dialog title={`${title} ${escapeHiddenLetters(action)}`} isWide={true} onClose={onClose}>
       <FailureNotice failure={found.failure} onRetry={found.reload} />
       <DataTable
         caption={title}

@@ -6,7 +6,7 @@ import { Checkbox, Select } from '../parts/fields.tsx'
 import { decodeBase64, PayloadView } from '../parts/payload.tsx'
 import { Plot } from '../parts/plot.tsx'
 import { CopyButton, Name, Time } from '../parts/values.tsx'
-import { formatNumber, formatTime, visible } from '../state/format.ts'
+import { formatNumber, formatTime, escapeHiddenLetters } from '../state/format.ts'
 import type { LiveMessage } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
 import { selectBestForm, copyText, formatPayload } from '../state/payload-text.ts'
@@ -31,7 +31,7 @@ export function MessageList({ messages, selected }: MessagesProps): JSX.Element 
   const before = shown === undefined ? undefined : findPreviousMessage(messages, shown)
   return (
     <section class="panel" aria-label={t('messages')}>
-      <h2>{selected === undefined ? t('messages') : visible(selected)}</h2>
+      <h2>{selected === undefined ? t('messages') : escapeHiddenLetters(selected)}</h2>
       {shown === undefined ? (
         <p class="empty">{t('noMessages')}</p>
       ) : (
@@ -115,7 +115,7 @@ function selectPlainForm(bytes: Uint8Array): 'hex' | 'text' {
 }
 
 /** Of a path of `numbersIn`. */
-const formatName = (path: string): string => (path === '' ? t('payload') : visible(path))
+const formatName = (path: string): string => (path === '' ? t('payload') : escapeHiddenLetters(path))
 
 /** Of each message once. */
 const knownNumbers = new WeakMap<LiveMessage, ReadonlyMap<string, number>>()

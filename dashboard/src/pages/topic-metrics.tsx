@@ -8,7 +8,7 @@ import { FailureNotice, Page } from '../parts/page.tsx'
 import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
 import { api, isAllowed, formatFailure } from '../state/api.ts'
-import { formatNumber, visible } from '../state/format.ts'
+import { formatNumber, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -78,7 +78,7 @@ function createMetricActions(onDone: () => void): readonly RowAction<Row>[] {
   }
   const remove = ({ topic }: Row): void =>
     confirmBefore({
-      title: t('deleteTitle', { name: visible(topic) }),
+      title: t('deleteTitle', { name: escapeHiddenLetters(topic) }),
       text: t('deleteTopicMetricsText'),
       act: t('delete'),
       run: async () => {

@@ -7,7 +7,7 @@ import { FailureNotice, Page } from '../parts/page.tsx'
 import { DataTable } from '../parts/table.tsx'
 import { TopicTree } from '../parts/topic-tree.tsx'
 import { api, type Failure } from '../state/api.ts'
-import { formatNumber, visible } from '../state/format.ts'
+import { formatNumber, escapeHiddenLetters } from '../state/format.ts'
 import { LiveTopics } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -173,7 +173,7 @@ function PublishForm({ topic: preset }: { readonly topic: string }): JSX.Element
   }
   const clear = (): void =>
     confirmBefore({
-      title: t('clearRetainedTitle', { topic: visible(topic) }),
+      title: t('clearRetainedTitle', { topic: escapeHiddenLetters(topic) }),
       text: t('deleteRetainedText'),
       act: t('clearRetained'),
       run: async () => {

@@ -6,7 +6,7 @@ import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { LocalTime } from '../parts/values.tsx'
 import { api, isAllowed, formatFailure } from '../state/api.ts'
 import { saveFile } from '../state/export.ts'
-import { formatBytes, visible } from '../state/format.ts'
+import { formatBytes, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
@@ -132,7 +132,7 @@ function ShownTrace({ shown, onClose }: { readonly shown: Shown; readonly onClos
   return (
     <Dialog title={t('traceTitle', { name: shown.name })} onClose={onClose}>
       <pre tabIndex={0} role="region" aria-label={t('traceTitle', { name: shown.name })}>
-        {shown.text.split('\n').map(visible).join('\n')}
+        {shown.text.split('\n').map(escapeHiddenLetters).join('\n')}
       </pre>
       <div class="dialog-buttons">
         <button type="button" onClick={onClose}>

@@ -6,7 +6,7 @@ import { Checkbox, qosOptions, Select, TextArea, TextField } from '../parts/fiel
 import { Page } from '../parts/page.tsx'
 import { PayloadText } from '../parts/payload.tsx'
 import { Name, Time } from '../parts/values.tsx'
-import { formatNumber, visible } from '../state/format.ts'
+import { formatNumber, escapeHiddenLetters } from '../state/format.ts'
 import { type ConnectSettings, type LoggedMessage, MqttConnection } from '../state/mqtt-connection.ts'
 import { t } from '../state/messages.ts'
 import { selectBestForm, formatPayload } from '../state/payload-text.ts'
@@ -49,7 +49,7 @@ export default function WebSocketClient(): JSX.Element {
       <ConnectForm connection={connection} connect={connect} />
       {connection?.problem !== undefined && (
         <div role="alert" class="notice failed">
-          {visible(connection.problem)}
+          {escapeHiddenLetters(connection.problem)}
         </div>
       )}
       <SubscribeForm connection={connection} isConnected={isConnected} filters={connection?.filters ?? noFilters} />
@@ -146,7 +146,7 @@ function SubscribeForm({
               <button
                 type="button"
                 class="small"
-                aria-label={`${t('remove')} ${visible(one)}`}
+                aria-label={`${t('remove')} ${escapeHiddenLetters(one)}`}
                 onClick={() => connection?.unsubscribe(one)}
               >
                 {t('remove')}
@@ -193,7 +193,7 @@ function Problem({ text }: { readonly text: string | undefined }): JSX.Element |
   if (text === undefined) return null
   return (
     <p role="alert" class="notice failed">
-      {visible(text)}
+      {escapeHiddenLetters(text)}
     </p>
   )
 }
@@ -226,7 +226,7 @@ function Message({ message, isSent }: { readonly message: LoggedMessage; readonl
     <article>
       <Time ms={ts} /> <Name text={topic} /> QoS {qos}
       {isRetained && ` ${t('isRetained')}`} · {formatNumber(payload.length)} B
-      {isSent && qos > 0 && ` · ${visible(outcome)}`}
+      {isSent && qos > 0 && ` · ${escapeHiddenLetters(outcome)}`}
       <PayloadText text={formatPayload(payload, selectBestForm(payload))} />
     </article>
   )

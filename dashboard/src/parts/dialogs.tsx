@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { type Confirmation, pendingConfirmation } from '../state/confirmations.ts'
 import { TextField, useId } from './fields.tsx'
@@ -66,7 +66,7 @@ function OpenConfirmation({ confirmation }: { readonly confirmation: Confirmatio
     <Dialog title={title} role="alertdialog" onClose={close}>
       <div>{text}</div>
       {typed !== undefined && (
-        <TextField label={t('typeToConfirm', { name: visible(typed) })} value={given} onInput={setGiven} />
+        <TextField label={t('typeToConfirm', { name: escapeHiddenLetters(typed) })} value={given} onInput={setGiven} />
       )}
       <div class="dialog-buttons">
         <button type="button" ref={cancel} onClick={close}>
@@ -115,7 +115,7 @@ export function FormDialog(props: FormDialogProps): JSX.Element {
         {children}
         {problem !== undefined && (
           <p role="alert" class="notice failed">
-            {visible(problem)}
+            {escapeHiddenLetters(problem)}
           </p>
         )}
         <div class="dialog-buttons">

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { Checkbox } from './fields.tsx'
 
@@ -15,7 +15,7 @@ export function SwitchCell({ name, isOn, isDisabled, onChange }: SwitchCellProps
   return (
     <Checkbox
       label=""
-      name={`${t('enabled')} ${visible(name)}`}
+      name={`${t('enabled')} ${escapeHiddenLetters(name)}`}
       role="switch"
       isChecked={isOn}
       isDisabled={isDisabled}

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren, JSX } from 'preact'
 import { useRef, useState } from 'preact/hooks'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { type CellValue, saveFile, writeCsv } from '../state/export.ts'
 import { type Result, formatFailure } from '../state/api.ts'
@@ -151,14 +151,14 @@ function RowButtons<Row>({ row, actions, name }: ButtonsProps<Row>): JSX.Element
     <>
       {actions
         .filter(({ isShown }) => isShown?.(row) ?? true)
-        .map(({ word, run, findDisabledReason: whyNot, isDangerous }) => {
-          const reason = whyNot?.(row)
+        .map(({ word, run, findDisabledReason, isDangerous }) => {
+          const reason = findDisabledReason?.(row)
           return (
             <button
               key={word}
               type="button"
               class={isDangerous === true ? 'small danger' : 'small'}
-              aria-label={`${word} ${visible(name)}`}
+              aria-label={`${word} ${escapeHiddenLetters(name)}`}
               disabled={reason !== undefined}
               title={reason}
               onClick={() => run(row)}
@@ -171,11 +171,11 @@ function RowButtons<Row>({ row, actions, name }: ButtonsProps<Row>): JSX.Element
   )
 }
 
-function ExportButtons<Row>({ columns, rows = [], loadAll: all, caption, fileName }: TableProps<Row>): JSX.Element {
+function ExportButtons<Row>({ columns, rows = [], loadAll, caption, fileName }: TableProps<Row>): JSX.Element {
   const name = fileName ?? caption.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
   /** Returns undefined after a failed request, which the page reports. */
   const loadCells = async (word: string): Promise<CellValue[][] | undefined> => {
-    const found = (await all?.()) ?? { reply: { data: rows } }
+    const found = (await loadAll?.()) ?? { reply: { data: rows } }
     if ('failure' in found) {
       showFailed(`${word} ${caption}`, formatFailure(found.failure))
       return undefined

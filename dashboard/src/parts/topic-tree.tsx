@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact'
 import { useRef, useState } from 'preact/hooks'
-import { formatNumber, visible } from '../state/format.ts'
+import { formatNumber, escapeHiddenLetters } from '../state/format.ts'
 import { type LiveMessage, countMessagesBelow, type TopicNode } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
 import { formatPayload } from '../state/payload-text.ts'
@@ -91,7 +91,7 @@ export function TopicTree({ root, seconds, search, selected, onSelect }: TreePro
 function formatNode(node: TopicNode, seconds: number): string {
   const rate = formatNumber(countMessagesBelow(node) / Math.max(1, seconds), 1)
   const value = node.last === undefined ? '' : ` ${formatValue(node.last)}`
-  return `${visible(node.level)} ${rate}/s${value}`
+  return `${escapeHiddenLetters(node.level)} ${rate}/s${value}`
 }
 
 /** Of each message once: the tree is drawn several times a second. */

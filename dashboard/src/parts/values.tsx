@@ -2,7 +2,7 @@
 
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { formatTime, parseBrokerTime, visible } from '../state/format.ts'
+import { formatTime, parseBrokerTime, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 
 const copiedMs = 1_500
@@ -12,7 +12,7 @@ const maxShort = 20
 
 /** A name that a client or a user has given. */
 export function Name({ text }: { readonly text: string }): JSX.Element {
-  return <bdi class={text.length > maxShort ? 'name' : 'name short'}>{visible(text)}</bdi>
+  return <bdi class={text.length > maxShort ? 'name' : 'name short'}>{escapeHiddenLetters(text)}</bdi>
 }
 
 interface CopyProps {
@@ -33,7 +33,7 @@ export function CopyButton({ text, what: subject, isQuiet = false }: CopyProps):
     <button
       type="button"
       class={isQuiet ? 'small quiet' : 'small'}
-      aria-label={`${t('copy')} ${visible(subject)}`}
+      aria-label={`${t('copy')} ${escapeHiddenLetters(subject)}`}
       onClick={() => void copy()}
     >
       {isCopied ? t('copied') : t('copy')}

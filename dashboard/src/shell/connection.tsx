@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { isBrokerAway } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { outcome } from '../state/results.ts'
 
@@ -27,13 +27,13 @@ export function LastOutcome(): JSX.Element {
       <div role="status">
         {last?.kind === 'done' && (
           <p class="notice done">
-            {visible(last.text)} {dismiss}
+            {escapeHiddenLetters(last.text)} {dismiss}
           </p>
         )}
       </div>
       {last?.kind === 'failed' && (
         <div role="alert" class="notice failed">
-          {visible(last.text)} {dismiss}
+          {escapeHiddenLetters(last.text)} {dismiss}
         </div>
       )}
     </div>

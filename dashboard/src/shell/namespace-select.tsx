@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { Select } from '../parts/fields.tsx'
 import { api } from '../state/api.ts'
-import { visible } from '../state/format.ts'
+import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { changeQuery, namespaceInRoute } from '../state/router.ts'
@@ -16,7 +16,7 @@ export function NamespaceSelect(): JSX.Element {
     <Select
       label={t('namespace')}
       value={chosen}
-      options={[['', t('global')] as const, ...all.map((name) => [name, visible(name)] as const)]}
+      options={[['', t('global')] as const, ...all.map((name) => [name, escapeHiddenLetters(name)] as const)]}
       onChange={(value) => changeQuery({ namespace: value, page: undefined, cursor: undefined })}
     />
   )

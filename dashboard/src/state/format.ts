@@ -2,7 +2,7 @@
 
 import { brokerOffsetMinutes, language, timeZone } from './preferences.ts'
 
-export { escapeHiddenLetters as visible } from './visible.ts'
+export { escapeHiddenLetters } from './visible.ts'
 
 /** Making a formatter takes the browser longer than a hundred uses of it: a table has one for each of its cells otherwise. */
 const numberFormats = new Map<string, Intl.NumberFormat>()

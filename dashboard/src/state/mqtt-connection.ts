@@ -1,13 +1,13 @@
 // One MQTT 5.0 connection of the page, over the WebSocket that the API serves below the page. The client is that of the broker,
 // `src/mqtt-client`.
 
-import { connectPacket, MqttClient, receiveLimits } from '../../../src/mqtt-client/index.ts'
+import { createConnectPacket, MqttClient, createReceiveLimits } from '../../../src/mqtt-client/index.ts'
 import {
   parseTopicFilter,
   parseTopicName,
   type QoS,
   reasonCodes,
-  reasonText,
+  describeReason,
   type SubackPacket,
   TopicTable,
   type UnsubackPacket,
@@ -61,7 +61,7 @@ export class MqttConnection {
     this.#onChange = onChange
     const { href } = new URL('mqtt', location.href.replace(/^http/, 'ws').replace(/#.*/s, ''))
     const options = {
-      connect: connectPacket({
+      connect: createConnectPacket({
         version,
         clientId,
         cleanStart: true,
@@ -71,7 +71,7 @@ export class MqttConnection {
         properties: { maximumPacketSizeBytes: maxPacketBytes, receiveMaximum: maxUnacknowledged },
       }),
       link: {
-        decoder: { role: 'client', version, topics: new TopicTable(1_024), ...receiveLimits(maxPacketBytes) },
+        decoder: { role: 'client', version, topics: new TopicTable(1_024), ...createReceiveLimits(maxPacketBytes) },
         later: (work: () => void) => queueMicrotask(work),
         ownsChunks: true,
       },
@@ -151,7 +151,7 @@ export class MqttConnection {
     if (response instanceof Error) return
     const [code = reasonCodes.success] = response.reasonCodes
     const others = this.filters.filter((one) => one !== filter)
-    if (code >= reasonCodes.unspecifiedError) this.problem = `${filter}: ${reasonText(code, version)}`
+    if (code >= reasonCodes.unspecifiedError) this.problem = `${filter}: ${describeReason(code, version)}`
     else this.filters = response.type === 'suback' ? [...others, filter] : others
     this.#onChange()
   }

@@ -1,7 +1,7 @@
 // Runs the checks of `godwit conformance` against a broker, one after the other.
 
-import { reasonText } from '../../../src/protocol/index.ts'
-import { connectionErrorText } from '../../../src/telemetry/index.ts'
+import { describeReason } from '../../../src/protocol/index.ts'
+import { describeConnectionError } from '../../../src/telemetry/index.ts'
 import { type ProbeTarget, trustOption } from '../probe-socket.ts'
 import type { ProbeVersion } from '../wire.ts'
 import { CheckedClient, type CheckedOptions, Violation } from './checked-client.ts'
@@ -60,7 +60,7 @@ async function findRefusal(clientId: string, options: CheckedOptions): Promise<s
   const client = await CheckedClient.open(options)
   try {
     const code = (await client.connect({ clientId }))[1] ?? 0
-    if (code !== 0) return `the broker refused the client: ${reasonText(code, options.version)}`
+    if (code !== 0) return `the broker refused the client: ${describeReason(code, options.version)}`
     client.disconnect()
     return undefined
   } catch (error) {
@@ -87,7 +87,7 @@ function createContext(
     hasSession ||= isPersistent
     const connack = await client.connect(isPersistent ? createPersistentConnect(client, clientId) : { clientId })
     const code = connack[1] ?? 0xff
-    if (code !== 0) throw new Violation(`the client was refused: ${reasonText(code, options.version)}`)
+    if (code !== 0) throw new Violation(`the client was refused: ${describeReason(code, options.version)}`)
     return client
   }
   return {
@@ -101,8 +101,8 @@ function createContext(
 }
 
 /** Deletes the session and the retained message of a check, because the broker may be in production use. */
-async function cleanUp({ name, connectClient: connected }: CheckContext): Promise<void> {
-  const client = await connected(name)
+async function cleanUp({ name, connectClient }: CheckContext): Promise<void> {
+  const client = await connectClient(name)
   await retain(client, toRetainedTopic(name), '')
   client.disconnect()
 }
@@ -114,7 +114,7 @@ async function findViolation(check: () => Promise<void>): Promise<string | undef
     return undefined
   } catch (error) {
     if (error instanceof Violation) return error.message
-    if ((error as NodeJS.ErrnoException).code !== undefined) return connectionErrorText(error as Error, trustOption)
+    if ((error as NodeJS.ErrnoException).code !== undefined) return describeConnectionError(error as Error, trustOption)
     throw error
   }
 }

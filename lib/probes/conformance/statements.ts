@@ -42,8 +42,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.1.0-2',
     v5: 'MQTT-3.1.0-2',
     statement: 'a second CONNECT ends the connection',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       client.send(connectFrame({ version: client.version, clientId: name }))
       await client.expectClose()
     },
@@ -93,8 +93,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.2.2-2',
     v5: 'MQTT-3.2.2-3',
     statement: 'CONNACK to a client with a stored session has Session Present 1',
-    check: async ({ connectClient: connected, open, name }) => {
-      const first = await connected(name, true)
+    check: async ({ connectClient, open, name }) => {
+      const first = await connectClient(name, true)
       await first.subscribe(`${name}/kept`, 1)
       first.disconnect()
       const again = await open()
@@ -130,9 +130,9 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.1.4-2',
     v5: 'MQTT-3.1.4-3',
     statement: 'a connection with the client ID of another one closes the older one',
-    check: async ({ connectClient: connected, name }) => {
-      const older = await connected(name)
-      const newer = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const older = await connectClient(name)
+      const newer = await connectClient(name)
       await older.expectClose()
       await newer.expectNothing()
       newer.disconnect()
@@ -142,8 +142,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.1.2-8',
     v5: 'MQTT-3.1.2-8',
     statement: 'the will is published when the connection ends without DISCONNECT',
-    check: async ({ connectClient: connected, open, name }) => {
-      const watcher = await connected(`${name}-w`)
+    check: async ({ connectClient, open, name }) => {
+      const watcher = await connectClient(`${name}-w`)
       await watcher.subscribe(`${name}/will`)
       const client = await open()
       await client.connect({ clientId: name, will: { topic: `${name}/will`, payload: 'gone' } })
@@ -157,8 +157,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.14.4-3',
     v5: 'MQTT-3.14.4-3',
     statement: 'DISCONNECT discards the will',
-    check: async ({ connectClient: connected, open, name }) => {
-      const watcher = await connected(`${name}-w`)
+    check: async ({ connectClient, open, name }) => {
+      const watcher = await connectClient(`${name}-w`)
       await watcher.subscribe(`${name}/#`)
       const client = await open()
       await client.connect({ clientId: name, will: { topic: `${name}/will`, payload: 'gone' } })
@@ -166,7 +166,7 @@ export const statements: readonly CheckedStatement[] = [
       // The broker must read the DISCONNECT before the next connection with the same client ID: otherwise a takeover would publish
       // the will.
       await client.expectClose()
-      const last = await connected(name)
+      const last = await connectClient(name)
       last.send(publishFrame({ version: last.version, topic: `${name}/end`, payload: 'end' }))
       const message = await watcher.expectMessage()
       expect(message.topic === `${name}/end`, `a message to ${message.topic}`)
@@ -178,8 +178,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.12.4-1',
     v5: 'MQTT-3.12.4-1',
     statement: 'the response to PINGREQ is PINGRESP',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       await client.expectNothing()
       client.disconnect()
     },
@@ -188,8 +188,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.8.4-2',
     v5: 'MQTT-3.8.4-2',
     statement: 'SUBACK has the packet identifier of its SUBSCRIBE and a code for each filter',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       const filters = [0, 1, 2].map((qos) => [`${name}/${qos}`, qos] as const)
       client.send(subscribeFrame(client.version, filters, 4_711))
       const { body } = await client.expect(packetTypes.suback)
@@ -205,8 +205,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.8.1-1',
     v5: 'MQTT-3.8.1-1',
     statement: 'SUBSCRIBE with wrong flags ends the connection',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       const right = subscribeFrame(client.version, [[name, 0]])
       right[0] = 0x80
       client.send(right)
@@ -217,8 +217,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.8.3-3',
     v5: 'MQTT-3.8.3-2',
     statement: 'SUBSCRIBE without a filter ends the connection',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       client.send(subscribeFrame(client.version, []))
       await client.expectClose()
     },
@@ -227,8 +227,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.10.4-5',
     v5: 'MQTT-3.10.4-5',
     statement: 'UNSUBACK is sent even if there was no subscription',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       client.send(unsubscribeFrame(client.version, `${name}/none`, 77))
       const { body } = await client.expect(packetTypes.unsuback)
       expect(body.readUInt16BE(0) === 77, `packet identifier ${body.readUInt16BE(0)}`)
@@ -239,8 +239,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.10.4-2',
     v5: 'MQTT-3.10.4-2',
     statement: 'after UNSUBSCRIBE no new messages are sent for the filter',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       await client.subscribe(`${name}/a`)
       client.send(unsubscribeFrame(client.version, `${name}/a`))
       await client.expect(packetTypes.unsuback)
@@ -253,8 +253,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.3.4-1',
     v5: 'MQTT-3.3.4-1',
     statement: 'a message at QoS 1 is delivered to a subscriber at QoS 1 and acknowledged with PUBACK',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       await client.subscribe(`${name}/one`, 1)
       client.send(publishFrame({ version: client.version, topic: `${name}/one`, payload: 'x', qos: 1, packetId: 9 }))
       await expectPublishAndAck(client, packetTypes.puback, 9)
@@ -265,10 +265,10 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-4.3.3-2',
     v5: 'MQTT-4.3.3-10',
     statement: 'QoS 2 is received with PUBREC and PUBCOMP, and a repeated PUBLISH is not delivered again',
-    check: async ({ connectClient: connected, name }) => {
-      const watcher = await connected(`${name}-w`)
+    check: async ({ connectClient, name }) => {
+      const watcher = await connectClient(`${name}-w`)
       await watcher.subscribe(`${name}/two`)
-      const client = await connected(name)
+      const client = await connectClient(name)
       const fields = { version: client.version, topic: `${name}/two`, payload: 'x', qos: 2, packetId: 5 } as const
       client.send(publishFrame(fields))
       await client.expect(packetTypes.pubrec)
@@ -286,8 +286,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.3.1-4',
     v5: 'MQTT-3.3.1-4',
     statement: 'a PUBLISH with QoS 3 ends the connection',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       client.send(frame(0x36, text(name), uint16(1)))
       await client.expectClose()
     },
@@ -296,8 +296,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.3.2-2',
     v5: 'MQTT-3.3.2-2',
     statement: 'a PUBLISH to a topic with wildcards ends the connection',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       client.send(publishFrame({ version: client.version, topic: `${name}/#`, payload: 'x' }))
       await client.expectClose()
     },
@@ -306,8 +306,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-1.5.3-2',
     v5: 'MQTT-1.5.4-2',
     statement: 'U+0000 in a topic ends the connection',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       client.send(publishFrame({ version: client.version, topic: `${name}\0`, payload: 'x' }))
       await client.expectClose()
     },
@@ -316,8 +316,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-1.5.3-1',
     v5: 'MQTT-1.5.4-1',
     statement: 'a topic that is not UTF-8 ends the connection',
-    check: async ({ connectClient: connected }) => {
-      const client = await connected('')
+    check: async ({ connectClient }) => {
+      const client = await connectClient('')
       const section = client.version === 5 ? Buffer.from([0]) : Buffer.alloc(0)
       client.send(frame(0x30, text(Buffer.from([0x61, 0xed, 0xa0, 0x80])), section))
       await client.expectClose()
@@ -327,22 +327,22 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.3.1-6',
     v5: 'MQTT-3.3.1-9',
     statement: 'a new subscriber gets the retained message, with the retain flag',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       await retain(client, toRetainedTopic(name), 'kept')
       await client.subscribe(toRetainedTopic(name))
       const { retain: isRetained, payload } = await client.expectMessage()
       expect(isRetained && payload.toString() === 'kept', `retain ${isRetained}, payload ${payload.toString()}`)
       client.disconnect()
-      await retain(await connected(name), toRetainedTopic(name), '')
+      await retain(await connectClient(name), toRetainedTopic(name), '')
     },
   },
   {
     v311: 'MQTT-3.3.1-10',
     v5: 'MQTT-3.3.1-6',
     statement: 'an empty retained message removes the retained message of its topic',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       await retain(client, toRetainedTopic(name), 'kept')
       await retain(client, toRetainedTopic(name), '')
       await client.subscribe(toRetainedTopic(name))
@@ -354,8 +354,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-4.7.2-1',
     v5: 'MQTT-4.7.2-1',
     statement: 'a filter that begins with a wildcard does not match topics that begin with $',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       await client.subscribe('+/uptime')
       await client.subscribe('+/broker/uptime')
       await client.expectNothing()
@@ -366,11 +366,11 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-3.1.2-5',
     v5: 'MQTT-4.5.0-1',
     statement: 'a message at QoS 1 is stored for a disconnected client, and delivered when it reconnects',
-    check: async ({ connectClient: connected, open, name }) => {
-      const subscriber = await connected(name, true)
+    check: async ({ connectClient, open, name }) => {
+      const subscriber = await connectClient(name, true)
       await subscriber.subscribe(`${name}/later`, 1)
       subscriber.disconnect()
-      const client = await connected(`${name}-p`)
+      const client = await connectClient(`${name}-p`)
       client.send(publishFrame({ version: client.version, topic: `${name}/later`, payload: 'x', qos: 1, packetId: 3 }))
       await client.expect(packetTypes.puback)
       const again = await open()
@@ -386,10 +386,10 @@ export const statements: readonly CheckedStatement[] = [
     v311: 'MQTT-4.6.0-6',
     v5: 'MQTT-4.6.0-6',
     statement: 'messages of one publisher to one topic arrive in their order',
-    check: async ({ connectClient: connected, name }) => {
-      const watcher = await connected(`${name}-w`)
+    check: async ({ connectClient, name }) => {
+      const watcher = await connectClient(`${name}-w`)
       await watcher.subscribe(`${name}/o`)
-      const client = await connected(name)
+      const client = await connectClient(name)
       const sent = Array.from({ length: 50 }, (_, at) => String(at))
       client.send(...sent.map((payload) => publishFrame({ version: client.version, topic: `${name}/o`, payload })))
       for (const payload of sent) {
@@ -404,8 +404,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: undefined,
     v5: 'MQTT-3.8.3-3',
     statement: 'with No Local a client does not get its own messages',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       await client.subscribe(`${name}/own`, 4)
       client.send(publishFrame({ version: 5, topic: `${name}/own`, payload: 'x' }))
       await client.expectNothing()
@@ -416,8 +416,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: undefined,
     v5: 'MQTT-3.3.2-18',
     statement: 'user properties are forwarded in their order',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       await client.subscribe(`${name}/p`)
       const sent = Buffer.concat([createPair('b', '1'), createPair('a', '2'), createPair('b', '3')])
       client.send(publishFrame({ version: 5, topic: `${name}/p`, payload: 'x', properties: [sent] }))
@@ -430,8 +430,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: undefined,
     v5: 'MQTT-3.3.2-8',
     statement: 'topic alias 0 ends the connection',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       const alias = Buffer.from([0x23, 0, 0])
       client.send(publishFrame({ version: 5, topic: name, payload: 'x', properties: [alias] }))
       await client.expectClose()
@@ -441,8 +441,8 @@ export const statements: readonly CheckedStatement[] = [
     v311: undefined,
     v5: 'MQTT-3.3.4-3',
     statement: 'a message has the subscription identifier of the subscription that it is for',
-    check: async ({ connectClient: connected, name }) => {
-      const client = await connected(name)
+    check: async ({ connectClient, name }) => {
+      const client = await connectClient(name)
       client.send(frame(0x82, uint16(1), Buffer.from([2, 0x0b, 7]), text(`${name}/i`), Buffer.from([0])))
       await client.expect(packetTypes.suback)
       client.send(publishFrame({ version: 5, topic: `${name}/i`, payload: 'x' }))

@@ -12,7 +12,7 @@
 // A client cannot lock another one out: failures of one address do not count for others, and a client that logged in from the same address
 // with the same password within a day is not delayed. A client without failed logins at its address costs one hash, when it succeeds.
 
-import { type FailedLoginConfig, networkOf } from '../../config/index.ts'
+import { type FailedLoginConfig, toNetwork } from '../../config/index.ts'
 import { LoginTable } from './login-table.ts'
 import type { Digest } from './shared-digest-map.ts'
 
@@ -173,15 +173,15 @@ export class LoginThrottle {
   }
 
   #toAddressKey({ address }: Login): Digest {
-    return this.#table.digest('address', networkOf(address))
+    return this.#table.digest('address', toNetwork(address))
   }
 
   #toNameKey({ address, namespace = '', name }: Login): Digest | undefined {
-    return name === undefined ? undefined : this.#table.digest('name', networkOf(address), namespace, name)
+    return name === undefined ? undefined : this.#table.digest('name', toNetwork(address), namespace, name)
   }
 
   #toLoginKey({ address, namespace = '', name = '', secret = noBytes }: Login): Digest {
-    return this.#table.digest('login', networkOf(address), namespace, name, secret)
+    return this.#table.digest('login', toNetwork(address), namespace, name, secret)
   }
 }
 

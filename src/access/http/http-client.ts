@@ -8,8 +8,8 @@
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { HttpAuthLimits } from '../../config/index.ts'
-import { connectionErrorText, innermostError } from '../../telemetry/index.ts'
-import { safeLookup, isForbiddenAddress } from '../../transports/index.ts'
+import { describeConnectionError, findInnermostError } from '../../telemetry/index.ts'
+import { lookUpAllowedAddresses, isForbiddenAddress } from '../../transports/index.ts'
 
 /** Timeouts, and limits of requests in progress and of waiting ones. */
 export type HttpClientSettings = Omit<HttpAuthLimits, 'cacheTtlMs'>
@@ -89,7 +89,7 @@ export class HttpClient {
     this.#active.add(job)
     const { url, method, headers, body } = job.parameters
     const isSecure = url.protocol === 'https:'
-    const options = { method, headers: { ...headers, ...createLengthHeader(body) }, lookup: safeLookup }
+    const options = { method, headers: { ...headers, ...createLengthHeader(body) }, lookup: lookUpAllowedAddresses }
     const request = isSecure
       ? httpsRequest(url, { ...options, agent: this.#httpsAgent })
       : httpRequest(url, { ...options, agent: this.#httpAgent })
@@ -167,7 +167,7 @@ function createLengthHeader(body: string | undefined): Record<string, string> {
 
 /** The code of an unknown error is shorter than its message, which may contain addresses. */
 function describeError(error: NodeJS.ErrnoException): string {
-  const { code, message } = innermostError(error)
-  const sentence = connectionErrorText(error, 'the environment variable NODE_EXTRA_CA_CERTS')
+  const { code, message } = findInnermostError(error)
+  const sentence = describeConnectionError(error, 'the environment variable NODE_EXTRA_CA_CERTS')
   return sentence === message ? (code ?? message) : sentence
 }

@@ -1,7 +1,7 @@
 // event_message: publishes JSON to `$event/...` for events of clients and deliveries, with the member names of EMQX.
 
 import type { DisconnectTrigger, RuleActions, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
-import { valueAsJson, type RuleEvent } from '../../rules/index.ts'
+import { toJsonText, type RuleEvent } from '../../rules/index.ts'
 import { RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 import type { EventMessageName } from '../plan/rule-plan.ts'
 import { findProtocolName, findProtocolVersion } from './trigger-columns.ts'
@@ -122,7 +122,7 @@ export class EventMessages {
 /** Undefined if it exceeds the text limit of rules. */
 function tryFormatJson(payload: RuleMap): string | undefined {
   try {
-    return valueAsJson(payload)
+    return toJsonText(payload)
   } catch (error) {
     if (error instanceof RuleError) return undefined
     throw error

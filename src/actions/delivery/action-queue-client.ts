@@ -1,7 +1,7 @@
 // Reads an action queue, which is a persistent session of this broker, as an MQTT client over a stream within the process.
 // Unacknowledged entries are delivered again on the next connection.
 
-import { connectPacket, type LinkCallbacks, PacketLink, receiveLimits } from '../../mqtt-client/index.ts'
+import { createConnectPacket, type LinkCallbacks, PacketLink, createReceiveLimits } from '../../mqtt-client/index.ts'
 import {
   TopicTable,
   type Packet,
@@ -75,14 +75,14 @@ export class ActionQueueClient implements LinkCallbacks {
     const { clientId, receiveMaximum, userProperties } = this.#options
     const topics = new TopicTable(maxCachedTopics)
     const link = new PacketLink(this, this.#options.open(), {
-      decoder: { role: 'client', version: 5, topics, sharesProperties: true, ...receiveLimits() },
+      decoder: { role: 'client', version: 5, topics, sharesProperties: true, ...createReceiveLimits() },
       later: (work) => (this.#ackTimer = this.#options.after(ackDelayMs, work)),
       ownsChunks: false,
     })
     this.#connection++
     this.#link = link
     const properties = { sessionExpiryIntervalSeconds: neverExpires, receiveMaximum, userProperties }
-    link.send(connectPacket({ version: 5, clientId, cleanStart: false, properties }))
+    link.send(createConnectPacket({ version: 5, clientId, cleanStart: false, properties }))
     link.flush()
   }
 

@@ -1,7 +1,7 @@
 // Checks rules, actions, connectors and sources of namespaces: they may use only those of their own namespace, and their number
 // is limited. Their names in the configuration end in the namespace: `hook@plant`.
 
-import { type GodwitConfig, withFallbacks } from '../../config/index.ts'
+import { type GodwitConfig, listWithFallbacks } from '../../config/index.ts'
 import { splitScopedName } from '../../core/index.ts'
 import type { PlanProblem } from './rule-plan.ts'
 
@@ -23,7 +23,7 @@ export function findNamespaceProblem(config: GodwitConfig): PlanProblem | undefi
 function findRuleProblem({ ruleEngine }: GodwitConfig): PlanProblem | undefined {
   for (const [id, { actions }] of ruleEngine.rules.named) {
     const { namespace } = splitScopedName(id)
-    for (const action of withFallbacks(actions)) {
+    for (const action of listWithFallbacks(actions)) {
       if (action.kind === 'action' && splitScopedName(action.id).namespace !== namespace)
         return { problem: `rule_engine.rules.${id}.actions: ${action.id} belongs to another namespace` }
     }

@@ -3,12 +3,12 @@
 import { resolve } from 'node:path'
 import {
   type DerivedRules,
-  derivedNanoMq,
-  derivedWebhook,
+  deriveNanoMqRules,
+  deriveWebhookRules,
   type GodwitConfig,
   maskUrlSecrets,
 } from '../../config/index.ts'
-import { RuleCompileError, selectedNames } from '../../rules/index.ts'
+import { RuleCompileError, listSelectedNames } from '../../rules/index.ts'
 import type { PlanProblem, ResourceKind } from './rule-plan.ts'
 
 /** A connector, an action or a source with its settings, as plain values; secrets are masked. */
@@ -22,15 +22,15 @@ export interface Resource {
 export function deriveRules({ webhook, nanoMqRules }: GodwitConfig): DerivedRules | PlanProblem {
   const { sqlite } = nanoMqRules
   const path = sqlite.path === undefined ? undefined : resolve(sqlite.path)
-  const found = derivedNanoMq({ ...nanoMqRules, sqlite: { ...sqlite, path } }, { findSelectedFields: listFields })
+  const found = deriveNanoMqRules({ ...nanoMqRules, sqlite: { ...sqlite, path } }, { findSelectedFields: listFields })
   if ('problem' in found) return found
-  const ofWebhook = derivedWebhook(webhook)
+  const ofWebhook = deriveWebhookRules(webhook)
   return { rules: [...ofWebhook.rules, ...found.rules], actions: [...ofWebhook.actions, ...found.actions] }
 }
 
-function listFields(sql: string): ReturnType<typeof selectedNames> {
+function listFields(sql: string): ReturnType<typeof listSelectedNames> {
   try {
-    return selectedNames(sql)
+    return listSelectedNames(sql)
   } catch (error) {
     // The error is reported when the rule itself is compiled.
     if (error instanceof RuleCompileError) return undefined

@@ -1,7 +1,7 @@
 // Makes the plan of rules, actions and sources from the configuration: SQL compiled, settings read, names looked up, with error texts. All shards get
 // the plan, and each runs all rules for its own messages.
 
-import { type DerivedRules, type GodwitConfig, withFallbacks } from '../../config/index.ts'
+import { type DerivedRules, type GodwitConfig, listWithFallbacks } from '../../config/index.ts'
 import { compileTemplate } from '../../rules/index.ts'
 import { sinkTypes } from '../../sinks/index.ts'
 import { findNamespaceProblem } from './check-namespaces.ts'
@@ -86,7 +86,7 @@ function planAllRules(
     const key = `rule_engine.rules.${id}`
     const problem = findSqlProblem(rule.sql)
     if (problem !== undefined) return { problem: `${key}.sql: ${problem}` }
-    for (const action of withFallbacks(rule.actions)) {
+    for (const action of listWithFallbacks(rule.actions)) {
       if (action.kind === 'action' && !actions.has(action.id))
         return {
           problem: `${key}.actions: there is no action ${action.id}: configure actions.${action.id.replace(':', '.')}`,

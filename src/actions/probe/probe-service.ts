@@ -1,6 +1,6 @@
 // Connects to a service with settings that are in no configuration. Nothing is stored, and no message is sent.
 
-import { type ConfigObject, emptyObject, fromPlain, type GodwitConfig, putValue } from '../../config/index.ts'
+import { type ConfigObject, createEmptyObject, fromPlain, type GodwitConfig, putValue } from '../../config/index.ts'
 import { compileTemplate } from '../../rules/index.ts'
 import { type ActionSettings, type ConnectorSettings, type SinkTypeName, sinkTypes } from '../../sinks/index.ts'
 import type { ResourceKind } from '../plan/rule-plan.ts'
@@ -41,7 +41,7 @@ export async function probeService(dependencies: ProbeDependencies, probed: Prob
   const user = fromPlain({ connector }, 'request')
   if ('errors' in user) return user.errors.map(({ message }) => message).join('; ')
   const asAction = putValue(
-    emptyObject(place),
+    createEmptyObject(place),
     ['actions', type, probeName],
     kind === 'actions' ? read.value : user.value,
   )
@@ -64,7 +64,7 @@ async function probeAsSource(
   const read = fromPlain(settings, 'request')
   if ('errors' in read) return read.errors.map(({ message }) => message).join('; ')
   const place = { file: 'request', line: 0, column: 0 }
-  const previewed = preview(putValue(emptyObject(place), [kind, type, probeName], read.value))
+  const previewed = preview(putValue(createEmptyObject(place), [kind, type, probeName], read.value))
   if (!previewed.isDone) return previewed.message
   const source = kind === 'sources' ? probeName : undefined
   const { connector: named } = settings

@@ -3,7 +3,7 @@
 import type { GodwitConfig } from '../../config/index.ts'
 import {
   checkMqtt,
-  problemOfServer,
+  findServerProblem,
   type SourceConnectorSettings,
   type SourceSettings,
   type SourceTypeName,
@@ -41,7 +41,7 @@ async function probeMqtt(
   if (connector === undefined) return `connector not found: mqtt:${name}`
   const { topic } = sources.mqtt.named.get(source ?? '')?.parameters ?? {}
   if (source !== undefined && topic === undefined) return 'parameters.topic: write a topic filter, such as plant/#'
-  return problemOfServer(connector, mqttPort) ?? (await checkMqtt(connector, timeoutMs))
+  return findServerProblem(connector, mqttPort) ?? (await checkMqtt(connector, timeoutMs))
 }
 
 async function probeOther(

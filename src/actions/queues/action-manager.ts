@@ -7,8 +7,8 @@
 // After a change of `node.shards`, this shard also has action queues that other shards created. Their entries are sent, then they end.
 
 import { isDeepStrictEqual } from 'node:util'
-import { actionClientPrefix, actionOfClientId, type RuleActionFailure } from '../../core/index.ts'
-import { type LibraryName, messageOf, usesLibrary } from '../../sinks/index.ts'
+import { actionClientPrefix, parseActionClientId, type RuleActionFailure } from '../../core/index.ts'
+import { type LibraryName, formatError, usesLibrary } from '../../sinks/index.ts'
 import type { ActionAssignment } from '../plan/rule-plan.ts'
 import type { ActionReport } from '../plan/rule-reports.ts'
 import { type ActionCounters, addCounters, createActionCounters } from '../statistics/action-counters.ts'
@@ -81,7 +81,7 @@ export class ActionManager implements RuleSinks {
   /** Finds action queues of earlier configurations on this shard. */
   async adopt(): Promise<void> {
     for (const clientId of await this.#broker.findSessions(actionClientPrefix)) {
-      const id = actionOfClientId(clientId)
+      const id = parseActionClientId(clientId)
       if (id !== undefined && !this.#isClosed) this.#adoptOne(id, clientId)
     }
   }
@@ -113,7 +113,7 @@ export class ActionManager implements RuleSinks {
       failure = storeResult(running, entry, this.#starter.createStoreContext())
     } catch (error) {
       counters.failed++
-      this.#broker.log.warn('dead letter stored', { action: id, rule: entry.rule, reason: messageOf(error) })
+      this.#broker.log.warn('dead letter stored', { action: id, rule: entry.rule, reason: formatError(error) })
       throw error
     }
     if (failure === 'action-queue-full') {

@@ -29,14 +29,14 @@ export interface ReportContext {
 export function createActionReport(
   id: string,
   { deliveries, deadClientId }: ReportedAction,
-  { own, findSession: sessionOf, nowMs }: ReportContext,
+  { own, findSession, nowMs }: ReportContext,
 ): ActionReport {
-  const countStored = (clientId: string): number => sessionOf(clientId)?.spooled ?? 0
+  const countStored = (clientId: string): number => findSession(clientId)?.spooled ?? 0
   const sum = (select: (delivery: ActionDelivery) => number): number =>
     deliveries.reduce((total, delivery) => total + select(delivery), 0)
   const stored = sum(({ clientId }) => countStored(clientId))
   const inflight = sum((delivery) => delivery.inflight)
-  const oldestAtMs = Math.min(...deliveries.map(({ clientId }) => sessionOf(clientId)?.oldestAtMs ?? Infinity))
+  const oldestAtMs = Math.min(...deliveries.map(({ clientId }) => findSession(clientId)?.oldestAtMs ?? Infinity))
   const worst = deliveries.find(({ state }) => state !== 'connected') ?? deliveries[0]
   return {
     id,

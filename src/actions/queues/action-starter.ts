@@ -1,6 +1,6 @@
 // Starts an action: its queue, the delivery to its service, its dead letters and its fallbacks.
 
-import { spoolProperties } from '../../core/index.ts'
+import { toSpoolProperties } from '../../core/index.ts'
 import { createStreamPair } from '../../mqtt-client/index.ts'
 import { type ActionEntry, type Sink, sinkTypes } from '../../sinks/index.ts'
 import { ActionDelivery } from '../delivery/action-delivery.ts'
@@ -139,7 +139,7 @@ export class ActionStarter {
     const dropsNewest = overflow === 'drop' && !isForDeadLetters
     return {
       clientId,
-      userProperties: spoolProperties({ maxMessages, dropsNewest, dropsOldest: isForDeadLetters }),
+      userProperties: toSpoolProperties({ maxMessages, dropsNewest, dropsOldest: isForDeadLetters }),
       open: () => {
         const [clientEnd, brokerEnd] = createStreamPair((work) => process.nextTick(() => this.#runGuarded(work)))
         this.#broker.openConnection(brokerEnd)

@@ -1,6 +1,6 @@
 // Sessions of actions that are not configured any more. Stored results and dead letters stay, and raise an alarm.
 
-import { actionClientPrefix, actionOfClientId } from '../../core/index.ts'
+import { actionClientPrefix, parseActionClientId } from '../../core/index.ts'
 import type { ActionBroker } from '../action-broker.ts'
 import { toAlarmName } from './queue-names.ts'
 
@@ -24,7 +24,7 @@ export class OrphanQueues {
   /** Deletes the sessions of the action with their contents. */
   async discard(id: string): Promise<void> {
     for (const clientId of await this.#broker.findSessions(actionClientPrefix)) {
-      if (actionOfClientId(clientId) === id) this.endSession(clientId)
+      if (parseActionClientId(clientId) === id) this.endSession(clientId)
     }
     this.#broker.endAlarm(toAlarmName(id), `the stored messages of the action ${id} were deleted`)
   }

@@ -1,6 +1,6 @@
 // Names that belong to the queues of an action.
 
-import { actionClientId, actionClientPrefix, type PeerNumber, computeOwnerShard } from '../../core/index.ts'
+import { toActionClientId, actionClientPrefix, type PeerNumber, computeOwnerShard } from '../../core/index.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 
 /** Returns true if the session has the dead letters of an action. */
@@ -26,7 +26,7 @@ interface ShardOfAction {
 /** Returns a client ID for the queue or the dead letters of an action, whose session belongs to this shard. */
 export function createOwnClientId({ own, shards }: ShardOfAction, action: string, kind: 'q' | 'd'): string {
   for (let salt = 0; ; salt++) {
-    const clientId = actionClientId(action, `${kind}${salt}`)
+    const clientId = toActionClientId(action, `${kind}${salt}`)
     if (computeOwnerShard(clientId, shards) === own) return clientId
   }
 }

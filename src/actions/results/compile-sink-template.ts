@@ -1,6 +1,6 @@
 // Templates of actions over the results of rules, which are maps of the rule language.
 
-import { compileTemplate, plainValue } from '../../rules/index.ts'
+import { compileTemplate, toPlainValue } from '../../rules/index.ts'
 import type { RuleMap } from '../../values/index.ts'
 import type { CompileTemplate } from '../../sinks/index.ts'
 
@@ -9,6 +9,6 @@ export const compileSinkTemplate: CompileTemplate = (text, encoding) => {
   return {
     parts: template.parts,
     render: (data) => template.render(data as RuleMap),
-    resolveValues: (data) => template.resolveValues(data as RuleMap).map(plainValue),
+    resolveValues: (data) => template.resolveValues(data as RuleMap).map(toPlainValue),
   }
 }

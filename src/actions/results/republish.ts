@@ -11,7 +11,7 @@ import {
   type QoS,
   type UserProperties,
 } from '../../protocol/index.ts'
-import { compileTemplate, valueAsJson, type CompiledTemplate } from '../../rules/index.ts'
+import { compileTemplate, toJsonText, type CompiledTemplate } from '../../rules/index.ts'
 import { RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 
 export type MakePublication = (
@@ -29,7 +29,7 @@ export function compileRepublish(args: RepublishArguments): MakePublication {
   return (output, original) => {
     const publication = {
       topic: renderTopic(topic, args.topic, output),
-      payload: payload === undefined ? Buffer.from(valueAsJson(output)) : toBytes(payload.render(output)),
+      payload: payload === undefined ? Buffer.from(toJsonText(output)) : toBytes(payload.render(output)),
       qos: toQoS(renderValue(qos, output), original.qos),
       retain: toFlag(renderValue(retain, output), original.retain),
       properties: properties(output),
@@ -79,7 +79,7 @@ function toQoS(value: RuleValue, original: QoS): QoS {
   if (value === undefined || value === '' || Number(value) === -1) return original
   const qos = Number(value)
   if (qos === 0 || qos === 1 || qos === 2) return qos
-  throw new RuleError(`republish: qos ${valueAsJson(value)} is not 0, 1 or 2`)
+  throw new RuleError(`republish: qos ${toJsonText(value)} is not 0, 1 or 2`)
 }
 
 function toFlag(value: RuleValue, original: boolean): boolean {
@@ -87,7 +87,7 @@ function toFlag(value: RuleValue, original: boolean): boolean {
     return false
   if (value === true || value === 'true' || value === 1 || value === '1') return true
   if (value === -1 || value === '-1') return original
-  throw new RuleError(`republish: retain ${valueAsJson(value)} is not true or false`)
+  throw new RuleError(`republish: retain ${toJsonText(value)} is not true or false`)
 }
 
 type MakeProperties = (output: RuleMap) => MessageProperties | undefined
@@ -109,7 +109,7 @@ function compileProperties({ mqttProperties, userProperties }: RepublishArgument
 
 function setProperty(properties: MessageProperties, name: string, value: RuleValue): void {
   if (value === undefined || value === null || value === '') return
-  const toText = (): string => (typeof value === 'string' ? value : valueAsJson(value))
+  const toText = (): string => (typeof value === 'string' ? value : toJsonText(value))
   switch (name) {
     case 'Payload-Format-Indicator':
       properties.payloadFormatIndicator = toPayloadFormat(value)
@@ -134,7 +134,7 @@ function setProperty(properties: MessageProperties, name: string, value: RuleVal
 function toPayloadFormat(value: RuleValue): 0 | 1 {
   const format = Number(value)
   if (format === 0 || format === 1) return format
-  throw new RuleError(`republish: Payload-Format-Indicator ${valueAsJson(value)} is not 0 or 1`)
+  throw new RuleError(`republish: Payload-Format-Indicator ${toJsonText(value)} is not 0 or 1`)
 }
 
 const maxSeconds = 0xffff_ffff
@@ -142,7 +142,7 @@ const maxSeconds = 0xffff_ffff
 function toSeconds(value: RuleValue): number {
   const seconds = Number(value)
   if (Number.isInteger(seconds) && seconds >= 0 && seconds <= maxSeconds) return seconds
-  throw new RuleError(`republish: Message-Expiry-Interval ${valueAsJson(value)} is not a number of seconds`)
+  throw new RuleError(`republish: Message-Expiry-Interval ${toJsonText(value)} is not a number of seconds`)
 }
 
 function compileUserProperties(
@@ -172,7 +172,7 @@ function toPair(item: RuleValue): (readonly [string, string])[] {
 }
 
 function formatValue(value: RuleValue): string {
-  return typeof value === 'string' ? value : valueAsJson(value)
+  return typeof value === 'string' ? value : toJsonText(value)
 }
 
 function requireText(text: string | Uint8Array, subject: string): string {

@@ -2,7 +2,7 @@
 // of many megabytes, and each rule and action multiplies them.
 
 import { maxMessageResultBytes, maxMessageResults, maxSingleResultBytes, type RuleEvent } from '../../rules/index.ts'
-import { measureValue, limitError, type RuleError, type RuleMap } from '../../values/index.ts'
+import { measureValue, createLimitError, type RuleError, type RuleMap } from '../../values/index.ts'
 
 /** A result of this size, or of some times the size of its message, does not count as amplified. */
 const ordinaryBytes = 65_536
@@ -29,11 +29,15 @@ export class MessageResults {
       return this.#addSingle(outputs[0], factor, event)
     }
     if (count > maxMessageResults)
-      return limitError('too many results of one message', 'maxMessageResults', maxMessageResults)
+      return createLimitError('too many results of one message', 'maxMessageResults', maxMessageResults)
     const limit = maxMessageResultBytes - this.#bytes
     const bytes = measureValue(outputs, limit / factor) * factor
     if (bytes > limit)
-      return limitError('the results of one message are too large', 'maxMessageResultBytes', maxMessageResultBytes)
+      return createLimitError(
+        'the results of one message are too large',
+        'maxMessageResultBytes',
+        maxMessageResultBytes,
+      )
     this.#count = count
     this.#bytes += bytes
     return undefined
@@ -48,7 +52,7 @@ export class MessageResults {
     const bytes = (measureValue(output, ordinary + limit / factor) - ordinary) * factor
     if (bytes <= 0) return undefined
     if (bytes > limit)
-      return limitError('the results of one message are too large', 'maxSingleResultBytes', maxSingleResultBytes)
+      return createLimitError('the results of one message are too large', 'maxSingleResultBytes', maxSingleResultBytes)
     this.#singleBytes += bytes
     return undefined
   }

@@ -2,7 +2,7 @@
 //
 //   payload of the message      attributes: topic, clientid, ..., ['!event', name], ['!columns', JSON of all other columns], ['rule', id]
 
-import { eventDefinitions, fieldsOf, RuleEvent, valueAsJson } from '../../rules/index.ts'
+import { eventDefinitions, toEventFields, RuleEvent, toJsonText } from '../../rules/index.ts'
 import { decodeJson, RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 import type { ActionEntry } from '../../sinks/index.ts'
 import { renderEntry, restoreBytes } from './stored-results.ts'
@@ -36,7 +36,7 @@ function toShownText(value: RuleValue): string | undefined {
 
 function tryFormatJson(columns: RuleMap): string | undefined {
   try {
-    return valueAsJson(columns)
+    return toJsonText(columns)
   } catch (error) {
     if (error instanceof RuleError) return undefined
     throw error
@@ -70,5 +70,5 @@ export function restoreEvent({ payload, attributes }: ActionEntry): RuleEvent | 
   const event = [...eventDefinitions.keys()].find((each) => each === name)
   if (event === undefined || json === undefined) return undefined
   const columns = restoreBytes(decodeJson(json)) as RuleMap
-  return new RuleEvent(fieldsOf(event, { ...columns, payload: new Uint8Array(payload) }))
+  return new RuleEvent(toEventFields(event, { ...columns, payload: new Uint8Array(payload) }))
 }

@@ -2,7 +2,7 @@
 // wrong statement can be corrected.
 
 import { createHash } from 'node:crypto'
-import { valueAsJson } from '../../rules/index.ts'
+import { toJsonText } from '../../rules/index.ts'
 import { decodeJson, RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 import type { ActionEntry, Render, RuleData } from '../../sinks/index.ts'
 import type { ActionInput } from './action-input.ts'
@@ -38,7 +38,7 @@ export class ColumnsJson {
   formatColumns(data: RuleData): string {
     if (this.#data !== data) {
       this.#data = undefined
-      this.#json = valueAsJson(data as RuleMap)
+      this.#json = toJsonText(data as RuleMap)
       this.#data = data
     }
     return this.#json
@@ -62,7 +62,7 @@ export function encodeStored(
   columns = new ColumnsJson(),
 ): Buffer | undefined {
   try {
-    const head = valueAsJson([qos, retain, clientId, topic]).slice(0, -1)
+    const head = toJsonText([qos, retain, clientId, topic]).slice(0, -1)
     return Buffer.from(`${head},${columns.formatColumns(output)},${Math.floor(atMs)}]`)
   } catch (error) {
     // The action itself does not need the JSON form.
@@ -95,7 +95,7 @@ export function readResult(result: Buffer): StoredResult | { readonly failure: s
 /** Returns the JSON of the columns of a stored result, for lists of dead letters. */
 export function formatResultColumns(result: Buffer): string {
   const stored = readResult(result)
-  return 'failure' in stored ? '' : valueAsJson(stored.output)
+  return 'failure' in stored ? '' : toJsonText(stored.output)
 }
 
 const bytesKey = '$base64'

@@ -2,7 +2,7 @@
 
 import type { PlainRuleAction, RuleActionConfig } from '../../config/index.ts'
 import { splitScopedName } from '../../core/index.ts'
-import { valueAsJson } from '../../rules/index.ts'
+import { toJsonText } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { addPublicationNamespace } from '../columns/namespaced-columns.ts'
 import type { RuleSinks } from '../results/action-input.ts'
@@ -42,7 +42,7 @@ function compileAction(rule: string, action: PlainRuleAction, context: CompileAc
   switch (action.kind) {
     case 'console':
       return (output) => {
-        const text = valueAsJson(output)
+        const text = toJsonText(output)
         log.info('rule output', { rule, output: text.slice(0, maxConsoleLength) })
         return 'success'
       }

@@ -2,7 +2,7 @@
 // is sent to the others at the end of the turn. Of two simultaneous changes of one key, the one that reaches the main
 // thread last is valid.
 
-import { valueAsJson } from '../../rules/index.ts'
+import { toJsonText } from '../../rules/index.ts'
 import { decodeJson, type RuleValue } from '../../values/index.ts'
 import type { StoredValueChange } from '../plan/rule-plan.ts'
 import type { StoredValues } from './rule-host.ts'
@@ -28,7 +28,7 @@ export class NodeValues implements StoredValues {
   }
 
   set(key: string, value: RuleValue): Map<string, RuleValue> {
-    this.#recordChange(key, valueAsJson(value))
+    this.#recordChange(key, toJsonText(value))
     return this.#values.set(key, value)
   }
 

@@ -19,7 +19,7 @@ import {
   type RuleTriggerKind,
 } from '../../core/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
-import { type EventFields, type HostFunctions, RuleEvent, valueAsJson } from '../../rules/index.ts'
+import { type EventFields, type HostFunctions, RuleEvent, toJsonText } from '../../rules/index.ts'
 import type { RuleError, RuleMap } from '../../values/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { EventMessages } from '../columns/event-messages.ts'
@@ -288,7 +288,7 @@ export class RuleRunner implements RuleHook {
     const fields = {
       rule: rule.id,
       reason: why,
-      topic: valueAsJson(event.readColumn('topic')),
+      topic: toJsonText(event.readColumn('topic')),
       dead_letters: stored.length,
     }
     if (kind === 'internal') log.error('rule failed', fields)

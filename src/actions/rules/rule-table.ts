@@ -1,7 +1,7 @@
 // The configured rules of a shard. A change of the configuration compiles only the rules whose SQL is new, and no change resets the counters of a
 // rule that remains.
 
-import { withFallbacks } from '../../config/index.ts'
+import { listWithFallbacks } from '../../config/index.ts'
 import { type MatchedRule, type RuleTriggerKind, splitScopedName } from '../../core/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import { type CompiledRule, compileRule, type HostFunctions } from '../../rules/index.ts'
@@ -101,7 +101,7 @@ export class RuleTable {
     const known = this.#rules.get(id)
     const { namespace, name } = splitScopedName(id)
     const prepared = [known?.compiled, this.#prepared.get(id)].find((each) => each?.sql === sql)
-    const all = withFallbacks(actions)
+    const all = listWithFallbacks(actions)
     const actionQueues = all.flatMap((action) => {
       const queue = action.kind === 'action' ? sinks.findActionQueue(action.id) : undefined
       return queue === undefined ? [] : [queue]

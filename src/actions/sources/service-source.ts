@@ -1,10 +1,10 @@
 // A source of a service: its messages are passed to rules, and acknowledged to the service when the results of the rules are
 // durable. After a crash messages may be repeated, and none is skipped.
 
-import { messageOf, type ReceivedMessage, type SourceCallbacks, type SourceConnection } from '../../sinks/index.ts'
+import { formatError, type ReceivedMessage, type SourceCallbacks, type SourceConnection } from '../../sinks/index.ts'
 import { Backoff } from '../delivery/backoff.ts'
 import { maskUrlSecrets } from '../../config/index.ts'
-import { sourceTopicPrefix } from '../../core/index.ts'
+import { toSourceTopicPrefix } from '../../core/index.ts'
 import { parseTopicName } from '../../protocol/index.ts'
 import type { SourceReport } from '../plan/rule-reports.ts'
 import type { SourceMessage } from './source-publisher.ts'
@@ -114,7 +114,7 @@ export class ServiceSource {
 
   #reopen(error: unknown, delayMs = this.#backoff.computeNextMs()): void {
     this.#generation++
-    this.#lastError = maskUrlSecrets(messageOf(error))
+    this.#lastError = maskUrlSecrets(formatError(error))
     this.#closeConnection()
     this.#setState('disconnected', this.#lastError)
     this.#reconnectTimer = this.#dependencies.after(delayMs, () => {
@@ -140,7 +140,7 @@ export class ServiceSource {
   /** Returns undefined, and counts the message as dropped, if this broker can never accept it. */
   #toSourceMessage({ topic, payload, properties, name }: ReceivedMessage): SourceMessage | undefined {
     const { id } = this.#dependencies
-    const topicName = parseTopicName(sourceTopicPrefix(id) + topic)
+    const topicName = parseTopicName(toSourceTopicPrefix(id) + topic)
     const propertyBytes = properties.reduce(
       (sum, [key, text]) => sum + Buffer.byteLength(key) + Buffer.byteLength(text) + 5,
       0,

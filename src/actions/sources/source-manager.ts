@@ -2,7 +2,7 @@
 // `bridges/`.
 
 import { isDeepStrictEqual } from 'node:util'
-import { bridgeClientId, computeOwnerShard, sourceBridgeName } from '../../core/index.ts'
+import { toBridgeClientId, computeOwnerShard, toSourceBridgeName } from '../../core/index.ts'
 import type { SourceAssignment, SourceService } from '../plan/rule-plan.ts'
 import type { SourceReport } from '../plan/rule-reports.ts'
 import type { ActionBroker } from '../action-broker.ts'
@@ -81,7 +81,7 @@ export class SourceManager {
 
   #isLocal(id: string): boolean {
     const { shards, own } = this.#broker
-    return computeOwnerShard(bridgeClientId(sourceBridgeName(id)), shards) === own
+    return computeOwnerShard(toBridgeClientId(toSourceBridgeName(id)), shards) === own
   }
 
   #start(assignment: SourceAssignment, { type, source, connector }: SourceService): RunningSource {

@@ -1,8 +1,8 @@
 // Publishes messages of a source as an MQTT client of this broker with QoS 1: PUBACK means that the results of rules are
 // durable. While an action queue is full, the acknowledgements wait.
 
-import { bridgeClientId, sourceBridgeName } from '../../core/index.ts'
-import { connectPacket, createStreamPair, MqttClient } from '../../mqtt-client/index.ts'
+import { toBridgeClientId, toSourceBridgeName } from '../../core/index.ts'
+import { createConnectPacket, createStreamPair, MqttClient } from '../../mqtt-client/index.ts'
 import { type PacketLimits, type TopicName, TopicTable, type UserProperties } from '../../protocol/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 
@@ -57,9 +57,9 @@ export class SourcePublisher {
     dependencies.openConnection(brokerEnd)
     const topics = new TopicTable(maxCachedTopics)
     const options = {
-      connect: connectPacket({
+      connect: createConnectPacket({
         version: 5,
-        clientId: bridgeClientId(sourceBridgeName(dependencies.source)),
+        clientId: toBridgeClientId(toSourceBridgeName(dependencies.source)),
         cleanStart: true,
         properties: { sessionExpiryIntervalSeconds: 0, receiveMaximum: 1 },
       }),

@@ -68,14 +68,14 @@ const accountErrors: Readonly<Record<AccountRefusal, AccountErrorText>> = {
 
 /** In version 4. */
 export function refuseAccount(refused: AccountRefusal, name: string): ApiError {
-  const { code, formatMessage: words } = accountErrors[refused]
-  return markGuess(refuse(code, words(JSON.stringify(name))), refused, name)
+  const { code, formatMessage } = accountErrors[refused]
+  return markGuess(refuse(code, formatMessage(JSON.stringify(name))), refused, name)
 }
 
 /** In version 5. */
 export function refuseAccountFor(refused: AccountRefusal, name: string): ApiError {
-  const { code, reason, formatMessage: words } = accountErrors[refused]
-  const message = words(JSON.stringify(name))
+  const { code, reason, formatMessage } = accountErrors[refused]
+  const message = formatMessage(JSON.stringify(name))
   // An existing user has one code in both versions, because clients of both check it.
   if (code === 'userExists') return refuse(code, message).withReason(reason)
   return markGuess(refuseFor(reason, message), refused, name)

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { apiKeyEndpoints } from './api-key-endpoints.ts'
 import type { ReplyOf } from '../../contract/index.ts'
-import { type Handlers, ApiError, refuseFor, offsetTime } from '../../management/index.ts'
+import { type Handlers, ApiError, refuseFor, formatOffsetTime } from '../../management/index.ts'
 import type { App, StoredAccounts } from './stored-accounts.ts'
 import { readRoleAssignment, type RoleAssignment, formatRole } from './roles.ts'
 
@@ -82,9 +82,9 @@ function toResponse(app: App): ReplyOf<Known['get_api_keys']>['data'][number] {
     api_key: id,
     desc: description,
     enable: isEnabled,
-    expired_at: expiresAtMs === undefined ? never : offsetTime(expiresAtMs),
+    expired_at: expiresAtMs === undefined ? never : formatOffsetTime(expiresAtMs),
     expired: expiresAtMs !== undefined && expiresAtMs <= Date.now(),
-    created_at: offsetTime(createdAtMs),
+    created_at: formatOffsetTime(createdAtMs),
     role: formatRole(app),
     scopes: null,
     namespace,

@@ -1,7 +1,7 @@
 // Roles in version 5 of the API: `viewer`, or `ns:plant::viewer` in a namespace.
 
 import type { Role } from '../../contract/index.ts'
-import { ApiError, refuseFor, requestedRole } from '../../management/index.ts'
+import { ApiError, refuseFor, readRequestedRole } from '../../management/index.ts'
 
 export interface RoleAssignment<Known extends Role = Role> {
   readonly role: Known
@@ -25,7 +25,7 @@ export function readRoleAssignment<Known extends Role>(
   },
   before: RoleAssignment<Known>,
 ): RoleAssignment<Known> | ApiError {
-  const roleText = requestedRole(requested)
+  const roleText = readRequestedRole(requested)
   if (roleText instanceof ApiError) return roleText
   if (roleText === undefined) {
     return requested.namespace === undefined ? before : { ...before, namespace: requested.namespace ?? undefined }

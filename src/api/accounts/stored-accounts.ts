@@ -242,9 +242,9 @@ export class StoredAccounts {
   }
 }
 
-function listUsers({ records, readConfiguredAccount: own }: AccountDependencies): User[] {
+function listUsers({ records, readConfiguredAccount }: AccountDependencies): User[] {
   const users = [...records.list('account')].map((record) => toUser(record))
-  const isOwnKept = users.some(({ name }) => name === own().username)
+  const isOwnKept = users.some(({ name }) => name === readConfiguredAccount().username)
   const defaults = {
     role: 'administrator',
     namespace: undefined,
@@ -252,7 +252,7 @@ function listUsers({ records, readConfiguredAccount: own }: AccountDependencies)
     mfa: 'none',
     backend: 'local',
   } as const
-  return isOwnKept ? users : [{ name: own().username, ...defaults }, ...users]
+  return isOwnKept ? users : [{ name: readConfiguredAccount().username, ...defaults }, ...users]
 }
 
 function toUser(record: AccountRecord): User {
@@ -264,8 +264,8 @@ function toUser(record: AccountRecord): User {
 }
 
 /** Users and programs authenticate in the same way, so a name belongs to one of them. */
-function isTaken({ records, readConfiguredAccount: own }: AccountDependencies, name: string): boolean {
-  if (name === own().username || records.find({ kind: 'account', name }) !== undefined) return true
+function isTaken({ records, readConfiguredAccount }: AccountDependencies, name: string): boolean {
+  if (name === readConfiguredAccount().username || records.find({ kind: 'account', name }) !== undefined) return true
   return records.find({ kind: 'api-key', id: name }) !== undefined
 }
 

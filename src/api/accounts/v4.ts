@@ -4,7 +4,7 @@ import type { accountEndpoints } from './v4-endpoints.ts'
 import type { ReplyOf, RequestOf } from '../../contract/index.ts'
 import { refuseAccount, type AccountRefusal } from './account-refusals.ts'
 import type { App, AppChange, StoredAccounts } from './stored-accounts.ts'
-import { type Handlers, ApiError, refuse, requestedRole, type Authenticator } from '../../management/index.ts'
+import { type Handlers, ApiError, refuse, readRequestedRole, type Authenticator } from '../../management/index.ts'
 
 type Known = typeof accountEndpoints
 
@@ -34,7 +34,7 @@ function createUserHandlers(accounts: StoredAccounts): Handlers<Pick<Known, User
     create_user: async ({ body, caller }) => {
       const { username, password } = body
       if (username === '' || password === '') return refuse('emptyCredentials', 'username or password is empty', 400)
-      const role = requestedRole(body) ?? 'administrator'
+      const role = readRequestedRole(body) ?? 'administrator'
       if (role instanceof ApiError) return role
       const refused = checkPassword(accounts, username, password)
       if (refused !== undefined) return refused
@@ -42,7 +42,7 @@ function createUserHandlers(accounts: StoredAccounts): Handlers<Pick<Known, User
       return toOutcomeResponse(await accounts.createUser({ ...user, password }, caller), username)
     },
     update_user: async ({ params: { username }, body, caller }) => {
-      const role = requestedRole(body)
+      const role = readRequestedRole(body)
       if (role instanceof ApiError) return role
       if (role === undefined) return refuse('missingParameter', 'tags in the body is missing')
       return toOutcomeResponse(await accounts.updateUser(username, { role }, caller), username)
@@ -105,7 +105,7 @@ function toResponse({ id, name, description, role, namespace, isEnabled, expires
 
 function parseAppChange(body: RequestOf<Known['update_app']>['body']): AppChange | ApiError {
   const { name, desc, status, expired } = body
-  const role = requestedRole(body)
+  const role = readRequestedRole(body)
   if (role instanceof ApiError) return role
   return {
     ...(name === undefined ? {} : { name }),

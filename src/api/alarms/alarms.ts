@@ -1,7 +1,7 @@
 // Alarms.
 
 import type { ReplyOf } from '../../contract/index.ts'
-import { type Handlers, type ApiError, refuse, localTime } from '../../management/index.ts'
+import { type Handlers, type ApiError, refuse, formatLocalTime } from '../../management/index.ts'
 import type { Alarms } from '../../node/index.ts'
 import type { ApiContext } from '../context/api-context.ts'
 import { refuseNode } from '../metrics/metrics.ts'
@@ -22,7 +22,7 @@ export function createAlarmHandlers({ nodeName, alarms }: Pick<ApiContext, 'node
     alarms.listHistory().map(({ name, message, deactivatedAtMs, activatedAtMs }) => ({
       id: name,
       desc: message,
-      clear_at: localTime(deactivatedAtMs ?? activatedAtMs),
+      clear_at: formatLocalTime(deactivatedAtMs ?? activatedAtMs),
     }))
   return {
     list_alarms: () => toNodesResponse(listAll()),
@@ -65,8 +65,8 @@ function toRow({
     name,
     message,
     activated: deactivatedAtMs === undefined,
-    activated_at: localTime(activatedAtMs),
-    deactivated_at: deactivatedAtMs === undefined ? null : localTime(deactivatedAtMs),
+    activated_at: formatLocalTime(activatedAtMs),
+    deactivated_at: deactivatedAtMs === undefined ? null : formatLocalTime(deactivatedAtMs),
     // The wall clock may have been set back meanwhile.
     duration: Math.max(0, Math.round((deactivatedAtMs ?? Date.now()) - activatedAtMs)),
     occurrences,

@@ -2,7 +2,7 @@
 
 import type { auditEndpoints } from './endpoints.ts'
 import type { ReplyOf } from '../../contract/index.ts'
-import { type Handlers, metaOf, refuseFor, offsetTime, type AuditEntry } from '../../management/index.ts'
+import { type Handlers, toPageMeta, refuseFor, formatOffsetTime, type AuditEntry } from '../../management/index.ts'
 import type { ApiContext } from '../context/api-context.ts'
 
 type Known = typeof auditEndpoints
@@ -23,7 +23,7 @@ export function createAuditHandlers({ audit }: Pick<ApiContext, 'audit'>): Handl
       const page = { page: query.page ?? 1, limit: query.limit ?? defaultLimit }
       const filter = { name, operation, outcome, via, address, namespace, sinceMs, untilMs }
       const found = await audit.list(filter, page)
-      const meta = { ...metaOf(page, found), max_bytes: audit.maxBytes }
+      const meta = { ...toPageMeta(page, found), max_bytes: audit.maxBytes }
       return { code: 0, data: found.items.map(toResponse), meta }
     },
   }
@@ -36,5 +36,5 @@ function parseTime(text: string | undefined): number | undefined {
 }
 
 function toResponse({ atMs, name, tookMs, ...entry }: AuditEntry): ReplyOf<Known['get_audit']>['data'][number] {
-  return { at: offsetTime(atMs), at_ms: atMs, username: name, ...entry, took_ms: tookMs }
+  return { at: formatOffsetTime(atMs), at_ms: atMs, username: name, ...entry, took_ms: tookMs }
 }

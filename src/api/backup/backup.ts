@@ -4,12 +4,12 @@ import type { backupEndpoints } from './endpoints.ts'
 import type { Caller, ReplyOf } from '../../contract/index.ts'
 import {
   type Handlers,
-  metaOf,
+  toPageMeta,
   MalformedUpload,
   authorizeCaller,
   type ApiError,
   refuseFor,
-  offsetTime,
+  formatOffsetTime,
 } from '../../management/index.ts'
 import type {
   ArchiveDescription,
@@ -41,7 +41,7 @@ function createFileHandlers(backup: UsedBackups): Handlers<Pick<Known, OfFiles>>
       const page = { page: query.page ?? 1, limit: query.limit ?? defaultLimit }
       const found = await backup.list(toScope(caller, namespace), page)
       if ('symbol' in found) return toApiError(found)
-      return { code: 0, data: found.items.map(toFileResponse), meta: metaOf(page, found) }
+      return { code: 0, data: found.items.map(toFileResponse), meta: toPageMeta(page, found) }
     },
     upload_backup_file: async ({ body: { filename, content }, namespace, caller }) => {
       try {
@@ -121,7 +121,7 @@ function toFileResponse({
   bytes,
 }: BackupFile): ReplyOf<Known['get_backup_files']>['data'][number] {
   const seconds = Math.floor(createdAtMs / msPerSecond)
-  return { filename, node, created_at: offsetTime(createdAtMs), created_at_sec: seconds, size: bytes }
+  return { filename, node, created_at: formatOffsetTime(createdAtMs), created_at_sec: seconds, size: bytes }
 }
 
 function toOutcomeResponse(outcome: ImportOutcome): ReplyOf<Known['import_backup']>['data'] {
@@ -146,7 +146,7 @@ function toDescriptionResponse(found: ArchiveDescription): ReplyOf<Known['verify
     version,
     format,
     security_profile: profile,
-    exported_at: offsetTime(createdAtMs),
+    exported_at: formatOffsetTime(createdAtMs),
     members: members.map(({ name, bytes, sha256 }) => ({ name, size: bytes, sha256 })),
     counts: { ...counts },
   }

@@ -2,7 +2,7 @@
 // have may be sent back unchanged.
 
 import { isDeepStrictEqual } from 'node:util'
-import { addressAtAws, isAwsSetting } from '../../config/index.ts'
+import { toAwsAddress, isAwsSetting } from '../../config/index.ts'
 import type { BridgeNode } from './to-bridge-node.ts'
 import { isSentObject, type Sent } from './read-bridge-node.ts'
 
@@ -22,7 +22,7 @@ function selectChanged(sent: Sent, current: Sent): Sent {
 /** `settings`: as those of other bridges. Unknown settings stay, for the check. */
 export function toAwsSettings(settings: Sent): Sent {
   const own = Object.entries(settings).filter(([key, value]) => isAwsSetting(key) || !isDefault(value))
-  return { ...Object.fromEntries(own), server: addressAtAws(settings['server']) }
+  return { ...Object.fromEntries(own), server: toAwsAddress(settings['server']) }
 }
 
 /** Null, or a group of nulls. */

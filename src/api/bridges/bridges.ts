@@ -1,6 +1,6 @@
 // Bridges.
 
-import { hasMaskedUrl, mask, type MqttBridgeConfig, nameAtAws, spoolMessagesIn } from '../../config/index.ts'
+import { hasMaskedUrl, mask, type MqttBridgeConfig, parseAwsBridgeName, toSpoolMessages } from '../../config/index.ts'
 import type { bridgeEndpoints } from './endpoints.ts'
 import type { Caller, ReplyOf } from '../../contract/index.ts'
 import { toAwsSettings, removeUnchanged } from './aws-bridge-node.ts'
@@ -58,7 +58,7 @@ const defaultCacheSize = 102_400
 
 /** Response of `GET /bridges`: bridges to AWS IoT only, or all others. */
 export async function listBridges(bridges: ConfiguredBridges, areOfAws: boolean): Promise<object> {
-  const chosen = [...bridges.list()].filter(([name]) => (nameAtAws(name) !== undefined) === areOfAws)
+  const chosen = [...bridges.list()].filter(([name]) => (parseAwsBridgeName(name) !== undefined) === areOfAws)
   const { nodes, sqlite } = (await createListing(bridges, new Map(chosen))).data.bridge
   return areOfAws ? { nodes } : { nodes, sqlite }
 }
@@ -85,7 +85,7 @@ async function createNode(
   return toBridgeNode(name, bridge, {
     readPem: readCertificates,
     report: (reports ?? (await bridges.readReports())).get(name),
-    spoolMessages: spoolMessagesIn(bridges.readCache()),
+    spoolMessages: toSpoolMessages(bridges.readCache()),
   })
 }
 
@@ -101,7 +101,7 @@ async function putBridge(bridges: ConfiguredBridges, { params, body, caller }: B
   if (!isSentObject(node)) return refuseNonObject(JSON.stringify(name))
   if (!hasServer(node))
     return refuse('missingParameter', `${JSON.stringify(name)} has no server: give it the URL of a broker`)
-  const isOfAws = nameAtAws(name) !== undefined
+  const isOfAws = parseAwsBridgeName(name) !== undefined
   const read = readBridgeNode(isOfAws ? removeUnchanged(node, await createNode(bridges, name, bridge)) : node, bridge)
   if ('problem' in read) return refuse('invalidParameter', read.problem)
   const settings = await storeFiles(bridges, name, read)
@@ -127,7 +127,7 @@ async function createBridge(
   const read = readBridgeNode(node, undefined)
   if ('problem' in read) return refuse('invalidParameter', read.problem)
   const settings = await storeFiles(bridges, name, read)
-  const isOfAws = nameAtAws(name) !== undefined
+  const isOfAws = parseAwsBridgeName(name) !== undefined
   return toOutcomeResponse(await bridges.create(name, isOfAws ? toAwsSettings(settings) : settings, caller))
 }
 

@@ -4,12 +4,12 @@ import { createHash } from 'node:crypto'
 import { chmod, mkdir, open, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
-  bridgesOfAws,
+  createAwsBridges,
   type ConfigObject,
   type DiskCacheConfig,
   type GodwitConfig,
   type MqttBridgeConfig,
-  nameAtAws,
+  parseAwsBridgeName,
   parseHocon,
 } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
@@ -111,7 +111,7 @@ async function write(
 }
 
 function listBridges({ bridges }: GodwitConfig): ReadonlyMap<string, MqttBridgeConfig> {
-  return new Map([...bridges.mqtt.named, ...bridgesOfAws(bridges)])
+  return new Map([...bridges.mqtt.named, ...createAwsBridges(bridges)])
 }
 
 /** Returns the change for a bridge that exists. */
@@ -123,7 +123,7 @@ function createChange(bridge: string, settings: NewBridgeSettings, config: Godwi
 
 /** Returns a configuration with one bridge; `settings` null: without it. */
 function createSection(bridge: string, settings: object | null): ConfigObject | ConfigRefusal {
-  const atAws = nameAtAws(bridge)
+  const atAws = parseAwsBridgeName(bridge)
   const bridges = atAws === undefined ? { mqtt: { [bridge]: settings } } : { aws: { [atAws]: settings } }
   const parsed = parseHocon(JSON.stringify({ bridges }), { file: 'request' })
   return 'errors' in parsed ? refuseErrors('invalid', parsed.errors) : parsed.value

@@ -1,7 +1,7 @@
 // Converts a bridge in a request, in any of the known spellings, into settings of the configuration, which validates
 // them.
 
-import { tlsOfBridge, mask, type MqttBridgeConfig } from '../../config/index.ts'
+import { selectBridgeTls, mask, type MqttBridgeConfig } from '../../config/index.ts'
 import type { BridgeFile } from './configured-bridges.ts'
 
 export type Sent = Readonly<Record<string, unknown>>
@@ -156,7 +156,7 @@ const tlsDefaults = {
 
 /** Files are names or contents. */
 function readTls(sent: Sent, bridge: MqttBridgeConfig | undefined, pems: { file: BridgeFile; pem: string }[]): Sent {
-  const now = bridge === undefined ? undefined : tlsOfBridge(bridge)
+  const now = bridge === undefined ? undefined : selectBridgeTls(bridge)
   const tls: Record<string, unknown> = { ...tlsDefaults }
   for (const [key, value] of Object.entries(sent)) {
     if (key === 'url') continue

@@ -1,10 +1,10 @@
 // A bridge in API responses: secrets masked, certificates as PEM, durations with their unit.
 
-import { mask, maskUrlSecrets, type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../../config/index.ts'
+import { mask, maskUrlSecrets, type MqttBridgeConfig, resolveSpoolPolicy, selectBridgeTls } from '../../config/index.ts'
 import type { bridgeEndpoints } from './endpoints.ts'
 import type { ReplyOf } from '../../contract/index.ts'
 import type { BridgeReport } from '../../shard/index.ts'
-import { localTime } from '../../management/index.ts'
+import { formatLocalTime } from '../../management/index.ts'
 
 export type BridgeNode = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>['data']['bridge']['nodes'][number]
 
@@ -67,7 +67,7 @@ export async function toBridgeNode(
     no_local_v4: bridge.no_local_v4,
     transparent: bridge.transparent,
     spool_max_messages: bridge.spool_max_messages ?? null,
-    spool_full_policy: spoolPolicyOf(bridge, spoolMessages),
+    spool_full_policy: resolveSpoolPolicy(bridge, spoolMessages),
     will: toWill(bridge),
     tcp: toTcp(bridge),
     status: report === undefined ? null : toStatus(report),
@@ -202,7 +202,7 @@ function toProperties({ identifier, user_property: properties }: Identified): Br
 }
 
 async function toTls(bridge: MqttBridgeConfig, readPem: ReadPem): Promise<BridgeNode['tls']> {
-  const tls = tlsOfBridge(bridge)
+  const tls = selectBridgeTls(bridge)
   const readOptionalPem = async (file: string | undefined): Promise<string | null> =>
     file === undefined ? null : ((await readPem(file)) ?? null)
   return {
@@ -238,12 +238,12 @@ function toStatus(report: BridgeReport): BridgeNode['status'] {
   const { lastErrorAtMs, oldestAtMs, counters } = report
   return {
     state: report.state,
-    since: localTime(report.sinceMs),
+    since: formatLocalTime(report.sinceMs),
     server: maskUrlSecrets(report.server),
     proto_ver: report.version,
     attempts: report.attempts,
     last_error: report.lastError === undefined ? null : maskUrlSecrets(report.lastError),
-    last_error_at: lastErrorAtMs === undefined ? null : localTime(lastErrorAtMs),
+    last_error_at: lastErrorAtMs === undefined ? null : formatLocalTime(lastErrorAtMs),
     in_flight: report.inFlight,
     spool_depth: report.spooled,
     oldest_age: oldestAtMs === undefined ? null : computeAgeSeconds(oldestAtMs),

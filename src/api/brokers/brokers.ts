@@ -1,7 +1,7 @@
 // General state of the node.
 
 import type { ReplyOf } from '../../contract/index.ts'
-import { type Handlers, otherNode, localTime, uptimeText } from '../../management/index.ts'
+import { type Handlers, checkNodeName, formatLocalTime, formatUptime } from '../../management/index.ts'
 import { readCounters } from '../../telemetry/index.ts'
 import type { ApiContext } from '../context/api-context.ts'
 import type { brokerEndpoints } from './endpoints.ts'
@@ -17,15 +17,15 @@ const sysdescr = 'Godwit MQTT broker'
 export function createBrokerHandlers(node: Dependencies): Handlers<Known> {
   return {
     list_brokers: () => ({ code: 0, data: [describeBroker(node)] }),
-    get_broker: ({ params }) => otherNode(node, params.node) ?? { code: 0, data: describeBroker(node) },
+    get_broker: ({ params }) => checkNodeName(node, params.node) ?? { code: 0, data: describeBroker(node) },
     list_nodes: () => ({ code: 0, data: [describeNode(node)] }),
-    get_node: ({ params }) => otherNode(node, params.node) ?? { code: 0, data: describeNode(node) },
+    get_node: ({ params }) => checkNodeName(node, params.node) ?? { code: 0, data: describeNode(node) },
   }
 }
 
 function describeBroker({ startedAtMs, version }: Dependencies): ReplyOf<Known['get_broker']>['data'] {
-  const uptime = uptimeText(performance.now() - startedAtMs)
-  return { datetime: localTime(Date.now()), node_status: 'Running', sysdescr, uptime, version }
+  const uptime = formatUptime(performance.now() - startedAtMs)
+  return { datetime: formatLocalTime(Date.now()), node_status: 'Running', sysdescr, uptime, version }
 }
 
 function describeNode(node: Dependencies): ReplyOf<Known['get_node']>['data'] {
@@ -34,7 +34,7 @@ function describeNode(node: Dependencies): ReplyOf<Known['get_node']>['data'] {
   return {
     connections: readCounters(counters).connectionsOpen,
     node_status: 'Running',
-    uptime: uptimeText(performance.now() - startedAtMs),
+    uptime: formatUptime(performance.now() - startedAtMs),
     version,
     node: nodeName,
     security_profile: config.node.securityProfile,

@@ -5,12 +5,12 @@ import { parseAddressRange, readAclTopic } from '../../config/index.ts'
 import type { ReplyOf, ResultCodeName } from '../../contract/index.ts'
 import {
   type Handlers,
-  metaOf,
+  toPageMeta,
   type PagingQuery,
-  pageWanted,
+  parsePageWanted,
   type ApiError,
   refuse,
-  shortened,
+  quoteShortened,
 } from '../../management/index.ts'
 import type { NotStored } from '../credentials/credential-lists.ts'
 import { toNotStoredError } from '../credentials/credentials.ts'
@@ -50,7 +50,7 @@ function readRule(item: unknown): ClientRule | RuleFault {
   if (unknown !== undefined) {
     const words = 'in the body is unknown here: without it the rule could allow more'
     return {
-      ...createInvalidFault(`${shortened(unknown[0])} ${words}; use ${[...knownKeys].join(', ')}`),
+      ...createInvalidFault(`${quoteShortened(unknown[0])} ${words}; use ${[...knownKeys].join(', ')}`),
       word: 'badarg',
     }
   }
@@ -118,7 +118,7 @@ export function createClientRuleHandlers(rules: StoredRules): Handlers<typeof cl
     list_acl_clientid: async ({ query }) => {
       const ruleQuery = toListQuery(query, { who: query.clientid, like: query['_like_clientid'] })
       const found = await rules.listRules('clientid', ruleQuery)
-      return { code: 0, data: found.items.map(toClientIdResponse), meta: metaOf(ruleQuery.page, found) }
+      return { code: 0, data: found.items.map(toClientIdResponse), meta: toPageMeta(ruleQuery.page, found) }
     },
     lookup_acl_clientid: async ({ params: { clientid: clientId } }) => {
       const { items } = await rules.listRules('clientid', { who: clientId, page: allRows })
@@ -128,7 +128,7 @@ export function createClientRuleHandlers(rules: StoredRules): Handlers<typeof cl
     list_acl_username: async ({ query }) => {
       const ruleQuery = toListQuery(query, { who: query.username, like: query['_like_username'] })
       const found = await rules.listRules('username', ruleQuery)
-      return { code: 0, data: found.items.map(toUsernameResponse), meta: metaOf(ruleQuery.page, found) }
+      return { code: 0, data: found.items.map(toUsernameResponse), meta: toPageMeta(ruleQuery.page, found) }
     },
     lookup_acl_username: async ({ params: { username } }) => {
       const { items } = await rules.listRules('username', { who: username, page: allRows })
@@ -138,14 +138,14 @@ export function createClientRuleHandlers(rules: StoredRules): Handlers<typeof cl
     list_acl_all: async ({ query }) => {
       const ruleQuery = toListQuery(query)
       const found = await rules.listRules('all', ruleQuery)
-      return { code: 0, data: found.items.map(toGeneralResponse), meta: metaOf(ruleQuery.page, found) }
+      return { code: 0, data: found.items.map(toGeneralResponse), meta: toPageMeta(ruleQuery.page, found) }
     },
     delete_acl_all: ({ params }) => deleteRules(rules, 'all', params),
     create_acl: ({ body }) => (Array.isArray(body) ? createEach(rules, body) : createOne(rules, body)),
     list_banned: async ({ query }) => {
-      const page = pageWanted(query)
+      const page = parsePageWanted(query)
       const found = await rules.listBans({ ...query, page })
-      return { code: 0, data: found.items.map(toBanResponse), meta: metaOf(page, found) }
+      return { code: 0, data: found.items.map(toBanResponse), meta: toPageMeta(page, found) }
     },
     create_banned: async ({ body }) => {
       if (body.as === 'peerhost' && !isAddress(body.who)) {
@@ -182,7 +182,7 @@ const actionsByQueryValue = { pub: 'publish', sub: 'subscribe', pubsub: 'pubsub'
 function toListQuery(query: RuleQuery, name: Pick<RuleListQuery, 'who' | 'like'> = {}): RuleListQuery {
   const { topic, action, access } = query
   const actionOfRule = action === undefined ? undefined : actionsByQueryValue[action]
-  return { ...name, topic, action: actionOfRule, permit: access, page: pageWanted(query) }
+  return { ...name, topic, action: actionOfRule, permit: access, page: parsePageWanted(query) }
 }
 
 async function deleteRules(

@@ -6,10 +6,10 @@ import {
   type Handlers,
   replyWithList,
   type ListSource,
-  shardUnavailableError,
-  otherNode,
+  toShardUnavailableError,
+  checkNodeName,
   beginning,
-  pagingOf,
+  parsePaging,
   type ListPosition,
   type ListSlice,
   type ShardUnavailable,
@@ -26,13 +26,13 @@ export function createClientHandlers(clients: ClientQueries): Handlers<typeof cl
     list_clients: ({ query }) => listClients(clients, query, {}),
     lookup_client: ({ params, query }) => listClients(clients, query, { clientId: params.clientid }),
     lookup_client_via_username: ({ params, query }) => listClients(clients, query, { username: params.username }),
-    list_node_clients: ({ params, query }) => otherNode(clients, params.node) ?? listClients(clients, query, {}),
+    list_node_clients: ({ params, query }) => checkNodeName(clients, params.node) ?? listClients(clients, query, {}),
     lookup_node_client: ({ params, query }) =>
-      otherNode(clients, params.node) ?? listClients(clients, query, { clientId: params.clientid }),
+      checkNodeName(clients, params.node) ?? listClients(clients, query, { clientId: params.clientid }),
     lookup_node_client_via_username: ({ params, query }) =>
-      otherNode(clients, params.node) ?? listClients(clients, query, { username: params.username }),
+      checkNodeName(clients, params.node) ?? listClients(clients, query, { username: params.username }),
     kickout_node_client: async ({ params: { node, clientid }, query }) =>
-      otherNode(clients, node) ??
+      checkNodeName(clients, node) ??
       toOutcomeResponse(await clients.kickOutClient(clientid, query.session === true), clientid),
     kickout_client: async ({ params: { clientid }, query }) =>
       toOutcomeResponse(await clients.kickOutClient(clientid, query.session === true), clientid),
@@ -41,14 +41,14 @@ export function createClientHandlers(clients: ClientQueries): Handlers<typeof cl
     list_acl_cache: async ({ params: { clientid } }) => {
       const found = await clients.listCachedAuthorizations(clientid)
       if (found === false) return refuseOffline(clientid)
-      if ('unavailableShard' in found) return shardUnavailableError(found)
+      if ('unavailableShard' in found) return toShardUnavailableError(found)
       const data = found.map(
         ({ permission, ...action }) => ({ access: 'publish', ...action, result: permission }) as const,
       )
       return { code: 0, data }
     },
     clean_acl_cache_all: () => clearAuthorizationCaches(clients),
-    clean_node_acl_cache: ({ params }) => otherNode(clients, params.node) ?? clearAuthorizationCaches(clients),
+    clean_node_acl_cache: ({ params }) => checkNodeName(clients, params.node) ?? clearAuthorizationCaches(clients),
     clean_acl_cache: async ({ params: { clientid } }) =>
       toOutcomeResponse(await clients.clearAuthorizationCache(clientid), clientid),
   }
@@ -62,10 +62,10 @@ async function clearAuthorizationCaches(clients: ClientQueries): Promise<{ code:
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: maxClientsAtOnce }
     const slice: ListSlice<ClientView> | ShardUnavailable = await clients.listClients({ isConnected: true }, wanted)
-    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return toShardUnavailableError(slice)
     const outcomes = await Promise.all(slice.rows.map(({ clientId }) => clients.clearAuthorizationCache(clientId)))
     const unavailable = outcomes.find((outcome) => typeof outcome === 'object')
-    if (unavailable !== undefined) return shardUnavailableError(unavailable)
+    if (unavailable !== undefined) return toShardUnavailableError(unavailable)
     at = slice.next
   }
   return { code: 0 }
@@ -78,7 +78,7 @@ async function listClients(
 ): Promise<JsonText | ApiError> {
   const filter = parseClientFilter(query, path)
   if (filter instanceof ApiError) return filter
-  const paging = pagingOf(query)
+  const paging = parsePaging(query)
   return paging instanceof ApiError ? paging : replyWithList(createSource(clients, filter), paging)
 }
 
@@ -91,7 +91,7 @@ function createSource(clients: ClientQueries, filter: WantedClients): ListSource
 }
 
 function toOutcomeResponse(isDone: boolean | ShardUnavailable, clientId: string): { code: 0 } | ApiError {
-  if (typeof isDone === 'object') return shardUnavailableError(isDone)
+  if (typeof isDone === 'object') return toShardUnavailableError(isDone)
   return isDone ? { code: 0 } : refuseOffline(clientId)
 }
 

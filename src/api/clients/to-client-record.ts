@@ -3,7 +3,7 @@
 import type { ReplyOf } from '../../contract/index.ts'
 import type { clientEndpoints } from './endpoints.ts'
 import type { ClientView } from '../../core/index.ts'
-import { localTime } from '../../management/index.ts'
+import { formatLocalTime } from '../../management/index.ts'
 import { toClientName } from '../context/client-name.ts'
 
 type ClientRecord = ReplyOf<typeof clientEndpoints.list_clients>['data'][number]
@@ -28,9 +28,9 @@ export function toClientRecord(client: ClientView, node: string): ClientRecord {
     node,
     ip_address: client.address,
     port: client.port,
-    ...(connectedAtMs === undefined ? {} : { connected_at: localTime(connectedAtMs) }),
-    ...(disconnectedAtMs === undefined ? {} : { disconnected_at: localTime(disconnectedAtMs) }),
-    created_at: localTime(client.createdAtMs),
+    ...(connectedAtMs === undefined ? {} : { connected_at: formatLocalTime(connectedAtMs) }),
+    ...(disconnectedAtMs === undefined ? {} : { disconnected_at: formatLocalTime(disconnectedAtMs) }),
+    created_at: formatLocalTime(client.createdAtMs),
     expiry_interval: client.expirySeconds,
     subscriptions_cnt: client.subscriptions,
     max_subscriptions: client.maxSubscriptions,

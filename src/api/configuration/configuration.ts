@@ -2,13 +2,13 @@
 
 import { describeAsObject } from '../../config/index.ts'
 import type { ReplyOf } from '../../contract/index.ts'
-import { type ApiError, type Handlers, refuse, shortened } from '../../management/index.ts'
+import { type ApiError, type Handlers, refuse, quoteShortened } from '../../management/index.ts'
 import {
   type CertificateInForce,
   type ConfigManager,
-  listenerCertificates,
-  textOfVersion,
-  versionDifferences,
+  readListenerCertificates,
+  formatVersion,
+  compareVersions,
 } from '../../node/index.ts'
 import { isSentObject, type Sent } from '../bridges/read-bridge-node.ts'
 import type { ApiContext } from '../context/api-context.ts'
@@ -48,7 +48,7 @@ export function createConfigurationHandlers(
         section === undefined ? listSettings(configuration) : listNewEntrySettings(section, isKeptToNamespace)
       if (settings !== undefined) return { code: 0, data: settings }
       const words = 'has no named entries; sections that have some are connectors, actions, sources and listeners'
-      return refuse('invalidParameter', `new: the section ${JSON.stringify(shortened(section ?? ''))} ${words}`)
+      return refuse('invalidParameter', `new: the section ${JSON.stringify(quoteShortened(section ?? ''))} ${words}`)
     },
     check_configuration: ({ body }) => {
       const found = configuration.previewText(body)
@@ -60,7 +60,7 @@ export function createConfigurationHandlers(
       if (!('data' in reply)) return reply
       return {
         code: 0,
-        data: { ...reply.data, certificates: listenerCertificates(listeners.addresses).map(toCertificateResponse) },
+        data: { ...reply.data, certificates: readListenerCertificates(listeners.addresses).map(toCertificateResponse) },
       }
     },
   }
@@ -77,7 +77,7 @@ type SectionNames =
 
 function createSectionHandlers(
   configuration: ConfigManager,
-  bridges: (areOfAws: boolean) => Promise<object>,
+  readBridges: (areOfAws: boolean) => Promise<object>,
 ): Pick<Handlers<Endpoints>, SectionNames> {
   const checkSection = (section: string): ApiError | undefined => {
     const sections = Object.keys(describeAsObject(configuration.config))
@@ -89,7 +89,7 @@ function createSectionHandlers(
     createNanomqSection(section, {
       sections: describeAsObject(configuration.config),
       hot: toHotSettings(configuration),
-      readBridges: bridges,
+      readBridges: readBridges,
     })
   const changeAsNanomq = async (section: NanomqSection, sent: unknown, change: Change) => {
     if (!isSentObject(sent))
@@ -154,7 +154,7 @@ function createHistoryHandlers(configuration: ConfigManager): Pick<Handlers<Endp
         code: 0,
         data: {
           ...toVersionResponse(version),
-          text: textOfVersion(configuration.history.find(version.number) ?? nothing),
+          text: formatVersion(configuration.history.find(version.number) ?? nothing),
         },
       }
     },
@@ -164,7 +164,7 @@ function createHistoryHandlers(configuration: ConfigManager): Pick<Handlers<Endp
       if (!('atMs' in to)) return to
       const { history } = configuration
       const toSettings = ({ number }: ConfigurationVersion) => history.find(number) ?? nothing
-      const changes = versionDifferences(toSettings(from), toSettings(to)).map(toDifferenceResponse)
+      const changes = compareVersions(toSettings(from), toSettings(to)).map(toDifferenceResponse)
       return { code: 0, data: { from: from.number, to: to.number, changes } }
     },
     rollback_configuration: async ({ params: { number }, caller }) => {

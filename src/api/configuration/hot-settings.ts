@@ -1,15 +1,15 @@
 // The settings of `/reload`, in the units and by the names of NanoMQ.
 
 import type { GodwitConfig } from '../../config/index.ts'
-import { type ReplyOf, shapeOf } from '../../contract/index.ts'
-import { type ApiError, type Handlers, refuse, shortened } from '../../management/index.ts'
-import { type ConfigManager, hostsOfPort, isLoopbackAddress } from '../../node/index.ts'
+import { type ReplyOf, compileShape } from '../../contract/index.ts'
+import { type ApiError, type Handlers, refuse, quoteShortened } from '../../management/index.ts'
+import { type ConfigManager, listPortHosts, isLoopbackAddress } from '../../node/index.ts'
 import { type Change, changeSettings, toResponse } from './configuration-reply.ts'
 import { type configurationEndpoints, type HotSettings, hotSettings } from './endpoints.ts'
 
 type Endpoints = typeof configurationEndpoints
 
-const hotShape = shapeOf(hotSettings)
+const hotShape = compileShape(hotSettings)
 
 export function createReloadHandlers(
   configuration: ConfigManager,
@@ -51,7 +51,7 @@ function describeUnknownKeys(sent: object, place: string): string[] {
   const unknown = Object.keys(sent).filter((key) => !known.includes(key))
   return unknown
     .slice(0, maxUnknownKeys)
-    .map((key) => `${place}.${shortened(key)} is not known and was ignored; known: ${known.join(', ')}`)
+    .map((key) => `${place}.${quoteShortened(key)} is not known and was ignored; known: ${known.join(', ')}`)
 }
 
 const msPerSecond = 1_000
@@ -100,6 +100,6 @@ function toSettings(sent: HotSettings, shown: Required<HotSettings>): Record<str
 /** Default of the hardened profile: anonymous clients are accepted on loopback addresses. */
 function isAnonymousAllowedByDefault(config: GodwitConfig): boolean {
   if (config.node.securityProfile === 'legacy') return true
-  const hosts = config.listeners.flatMap(({ host }) => (host === undefined ? hostsOfPort(config) : [host]))
+  const hosts = config.listeners.flatMap(({ host }) => (host === undefined ? listPortHosts(config) : [host]))
   return hosts.every(isLoopbackAddress)
 }

@@ -36,7 +36,7 @@ export interface NanomqDependencies {
 
 export async function createNanomqSection(
   name: NanomqSection,
-  { sections, hot, readBridges: bridges }: NanomqDependencies,
+  { sections, hot, readBridges }: NanomqDependencies,
 ): Promise<object> {
   switch (name) {
     case 'basic':
@@ -55,9 +55,9 @@ export async function createNanomqSection(
       return { ...settings, enable: isOn }
     }
     case 'bridge':
-      return bridges(false)
+      return readBridges(false)
     case 'aws_bridge':
-      return bridges(true)
+      return readBridges(true)
     default:
       return name satisfies never
   }

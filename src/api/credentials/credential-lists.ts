@@ -1,6 +1,6 @@
 // Stored credentials of clients.
 
-import { hashPassword, type HashParameters, makeScramRecordAsync, scramNameOf } from '../../access/index.ts'
+import { hashPassword, type HashParameters, makeScramRecordAsync, toScramName } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { PageFound, PageWanted } from '../../management/index.ts'
 import type { AccessRecordKey, CredentialRecord, PskRecord, ScramRecord } from '../../records/index.ts'
@@ -271,7 +271,7 @@ function toSecretKey(list: CredentialList, id: string, namespace: string | undef
     case 'clientid':
       return { kind: 'credential', namespace, by: list, id }
     case 'scram':
-      return { kind: 'scram', namespace, username: scramNameOf(id) }
+      return { kind: 'scram', namespace, username: toScramName(id) }
     case 'psk':
       return { kind: 'psk', namespace, identity: id }
     default:

@@ -4,12 +4,12 @@ import type { credentialEndpoints } from './endpoints.ts'
 import { namespaceKey, type ResultCodeName } from '../../contract/index.ts'
 import {
   type Handlers,
-  metaOf,
+  toPageMeta,
   type PageMeta,
-  pageWanted,
+  parsePageWanted,
   type ApiError,
   refuse,
-  shortened,
+  quoteShortened,
 } from '../../management/index.ts'
 import type {
   CredentialList,
@@ -83,7 +83,7 @@ function findUnknownKey(item: object, { list, id, secret }: ListSpelling): Entry
   const isKnown = (key: string): boolean => known.includes(key) || key === 'created_at' || key === namespaceKey
   const found = Object.entries(item).find(([key, value]) => value !== null && !isKnown(key))
   if (found === undefined) return undefined
-  const message = `${shortened(found[0])} in the body is unknown here; use ${known.join(', ')}`
+  const message = `${quoteShortened(found[0])} in the body is unknown here; use ${known.join(', ')}`
   return { code: 'invalidParameter', message, word: 'badarg' }
 }
 
@@ -164,11 +164,11 @@ function createListHandlers<Item>(
   const readId = (params: CredentialReply): string => String(params[key])
   return {
     list: async ({ query }: { query: CredentialReply }): Promise<{ code: 0; data: Item[]; meta: PageMeta }> => {
-      const page = pageWanted(query)
+      const page = parsePageWanted(query)
       const readQueryText = (name: string): string | undefined =>
         typeof query[name] === 'string' ? query[name] : undefined
       const found = await credentials.list(list, { id: readQueryText(key), like: readQueryText(`_like_${key}`), page })
-      return { code: 0, data: found.items.map(show), meta: metaOf(page, found) }
+      return { code: 0, data: found.items.map(show), meta: toPageMeta(page, found) }
     },
     lookup: ({ params }: { params: CredentialReply }): { code: 0; data: Item } | ApiError => {
       const stored = credentials.find(list, readId(params))

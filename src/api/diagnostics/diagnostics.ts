@@ -1,7 +1,7 @@
 // Explanations, dropped messages, queues and timelines of clients.
 
 import type { Static } from '../../contract/index.ts'
-import { type Handlers, refuse, shortened } from '../../management/index.ts'
+import { type Handlers, refuse, quoteShortened } from '../../management/index.ts'
 import { toClientName } from '../context/client-name.ts'
 import { hasWildcard, parseTopicFilter, parseTopicName, type QoS } from '../../protocol/index.ts'
 import {
@@ -48,7 +48,7 @@ export function createDiagnosticsHandlers(node: DiagnosticsDependencies): Handle
     client_queue: async ({ params: { clientid }, query: { _limit: limitOfV4, limit } }) => {
       const rows = await readQueue(node, clientid, limitOfV4 ?? limit ?? defaultLimit)
       if (rows === 'no-response') return refuse('rpcError', 'the shard of this client is restarting; retry')
-      if (rows === 'no-client') return refuse('clientOffline', `client not found: ${shortened(clientid)}`)
+      if (rows === 'no-client') return refuse('clientOffline', `client not found: ${quoteShortened(clientid)}`)
       const data = rows.map(({ state, qos, topic, payloadBytes, publishedAtMs }) => ({
         topic: topic ?? null,
         qos,
@@ -76,8 +76,8 @@ export function createDiagnosticsHandlers(node: DiagnosticsDependencies): Handle
 
 function describeInvalidTopic(action: 'publish' | 'subscribe', topic: string): string {
   return action === 'publish'
-    ? `invalid topic name: ${shortened(topic)}; use 1 to 65535 bytes without wildcards`
-    : `invalid topic filter: ${shortened(topic)}; use + and # only as whole levels, and # only as the last level`
+    ? `invalid topic name: ${quoteShortened(topic)}; use 1 to 65535 bytes without wildcards`
+    : `invalid topic filter: ${quoteShortened(topic)}; use + and # only as whole levels, and # only as the last level`
 }
 
 function toExplanationResponse(

@@ -1,7 +1,7 @@
 // The documents of the API itself.
 
 import type { documentEndpoints } from './endpoints.ts'
-import { type Endpoint, listingOf, openApiOf, writeApiPage } from '../../contract/index.ts'
+import { type Endpoint, listOperations, createOpenApi, writeApiPage } from '../../contract/index.ts'
 import { type Handlers, JsonText } from '../../management/index.ts'
 import type { ApiContext } from '../context/api-context.ts'
 
@@ -22,9 +22,9 @@ export function createDocumentHandlers(
   { version }: Pick<ApiContext, 'version'>,
   endpoints: Readonly<Record<string, Endpoint>>,
 ): Handlers<typeof documentEndpoints> {
-  const listing = listingOf(endpoints)
+  const listing = listOperations(endpoints)
   // A megabyte each, so they are created at the first request and kept: unauthenticated clients may request them often.
-  const document = memoize(() => openApiOf(endpoints, version))
+  const document = memoize(() => createOpenApi(endpoints, version))
   const written = memoize(() => new JsonText(JSON.stringify(document())))
   const page = memoize(() => writeApiPage(document()))
   return {

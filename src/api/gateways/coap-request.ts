@@ -3,7 +3,7 @@
 import type { gatewayClientEndpoints } from './client-endpoints.ts'
 import type { RequestOf } from '../../contract/index.ts'
 import type { GatewayRequest } from '../../gateways/index.ts'
-import { type ApiError, refuseFor, shortened } from '../../management/index.ts'
+import { type ApiError, refuseFor, quoteShortened } from '../../management/index.ts'
 
 type Body = RequestOf<typeof gatewayClientEndpoints.send_coap_request>['body']
 
@@ -28,7 +28,7 @@ export function readCoapRequest({
     return refuseFor('BAD_REQUEST', `token has ${tokenBytes} octets: it needs 1 to ${maxTokenBytes}`)
   const timeoutMs = timeout === undefined ? defaultTimeoutMs : parseDuration(timeout)
   if (timeoutMs === undefined || timeoutMs > maxTimeoutMs)
-    return refuseFor('BAD_REQUEST', `timeout ${shortened(timeout ?? '')} is not a time up to 300s, such as 10s`)
+    return refuseFor('BAD_REQUEST', `timeout ${quoteShortened(timeout ?? '')} is not a time up to 300s, such as 10s`)
   const bytes = Buffer.from(payload, contentType === octets ? 'base64' : 'utf8')
   if (bytes.length > maxPayloadBytes)
     return refuseFor('BAD_REQUEST', `payload has ${bytes.length} octets: at most ${maxPayloadBytes} are sent`)

@@ -1,6 +1,6 @@
 // Configured gateways, and their state on the shards.
 
-import { describeAsObject, toPlain, valueAt } from '../../config/index.ts'
+import { describeAsObject, toPlain, findConfigValue } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
 import type { ShardUnavailable } from '../../management/index.ts'
 import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
@@ -9,12 +9,12 @@ import {
   type ConfigManager,
   type GatewayConfig,
   gatewayTypes,
-  protocolNameOf,
-  statusOf,
+  findProtocolName,
+  deriveStatus,
   type AuthenticationSettings,
   type Gateway as ConfiguredGateway,
   type GatewaySocket,
-  socketsOf,
+  listSockets,
   queryShard,
   type QueryableShards,
 } from '../../node/index.ts'
@@ -101,10 +101,10 @@ export class ConfiguredGateways {
       return {
         name,
         authentication: toAuthentication(gateway.authentication, settings),
-        protocolName: protocolNameOf(name),
-        status: statusOf(gateway),
+        protocolName: findProtocolName(name),
+        status: deriveStatus(gateway),
         ...this.#gateways.readTimes(name),
-        listeners: socketsOf(gateway).map((socket) => toListener(socket, { planned, ofType, settings })),
+        listeners: listSockets(gateway).map((socket) => toListener(socket, { planned, ofType, settings })),
         settings,
         counters: sumCounters(ofType),
       }
@@ -134,7 +134,7 @@ export class ConfiguredGateways {
   }
 
   enable(name: string, isEnabled: boolean, by: Caller): Promise<SettingProblem | undefined> {
-    const stored = valueAt(this.#configuration.written.values, ['gateway', name])
+    const stored = findConfigValue(this.#configuration.written.values, ['gateway', name])
     const settings = stored === undefined ? {} : (toPlain(stored) as Settings)
     return this.#writer.put(['gateway', name], { ...settings, enable: isEnabled }, by)
   }
@@ -187,7 +187,7 @@ function omitUnset(settings: Settings, gateway: ConfiguredGateway): Settings {
     kind,
     Object.fromEntries(
       Object.entries(isFields(named) ? named : {}).map(([name, listener]) => {
-        const configured = socketsOf(gateway).find((one) => one.kind === kind && one.name === name)
+        const configured = listSockets(gateway).find((one) => one.kind === kind && one.name === name)
         if (!isFields(listener) || configured?.listener.authentication.mechanism !== undefined) return [name, listener]
         const { authentication: _, ...others } = listener
         return [name, others]

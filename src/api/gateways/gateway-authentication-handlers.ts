@@ -2,7 +2,7 @@
 
 import type { Caller } from '../../contract/index.ts'
 import type { gatewayAuthenticationEndpoints } from './authentication-endpoints.ts'
-import { ApiError, refuseFor, shortened, type Handlers } from '../../management/index.ts'
+import { ApiError, refuseFor, quoteShortened, type Handlers } from '../../management/index.ts'
 import type { ConfiguredGateways, GatewayAuthentication, GatewayOrListener } from './configured-gateways.ts'
 import type { GatewayUser, GatewayUsers } from './gateway-user-operations.ts'
 import { findGateway, findGatewayListener } from './gateways.ts'
@@ -134,7 +134,7 @@ function createUserHandlers(gateways: ConfiguredGateways, users: GatewayUsers) {
       const problem = findNameProblem(id) ?? findPasswordProblem(password)
       if (problem !== undefined) return refuseFor('BAD_REQUEST', problem)
       const outcome = await users.create(found.of, { id, password, isSuperuser })
-      if (outcome === 'existed') return refuseFor('CONFLICT', `there is a user ${shortened(id)} already`)
+      if (outcome === 'existed') return refuseFor('CONFLICT', `there is a user ${quoteShortened(id)} already`)
       return outcome === 'created'
         ? { code: 0 as const, ...toUserResponse({ id, isSuperuser }) }
         : refuseNotStored(outcome)
@@ -185,7 +185,7 @@ async function find(gateways: ConfiguredGateways, { name, id }: Params): Promise
 }
 
 function refuseUnknownUser(id: string): ApiError {
-  return refuseFor('NOT_FOUND', `there is no user ${shortened(id)}`)
+  return refuseFor('NOT_FOUND', `there is no user ${quoteShortened(id)}`)
 }
 
 function refuseNone({ words }: Found): ApiError {

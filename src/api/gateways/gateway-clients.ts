@@ -8,9 +8,9 @@ import { parseTopicFilter, type QoS, writeFilter } from '../../protocol/index.ts
 import {
   ApiError,
   refuseFor,
-  shortened,
+  quoteShortened,
   type Handlers,
-  shardUnavailableError,
+  toShardUnavailableError,
   beginning,
   type ListPosition,
   type ListSlice,
@@ -65,14 +65,14 @@ export function createGatewayClientHandlers(
     kick_gateway_client: ({ params }) =>
       runForClient(params, async ({ clientId }) => {
         const outcome = await clients.kickOutClient(clientId, false)
-        return typeof outcome === 'object' ? shardUnavailableError(outcome) : { code: 0 as const }
+        return typeof outcome === 'object' ? toShardUnavailableError(outcome) : { code: 0 as const }
       }),
     get_gateway_client_subscriptions: ({ params }) =>
       runForClient(params, ({ clientId }) => readSubscriptions(clients, clientId)),
     add_gateway_client_subscription: ({ params, body: { topic, qos = 0, nl = 0, rap = 0, rh = 0 } }) =>
       runForClient(params, async ({ clientId }) => {
         const filter = parseTopicFilter(topic)
-        if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(topic)} is not a topic filter`)
+        if (filter === undefined) return refuseFor('BAD_REQUEST', `${quoteShortened(topic)} is not a topic filter`)
         if (nl === 1 && filter.startsWith('$share/'))
           return refuseFor('BAD_REQUEST', 'a shared subscription has no nl [MQTT5-3.8.3-4]')
         const options = { noLocal: nl === 1, retainAsPublished: rap === 1, retainHandling: rh as 0 | 1 | 2 }
@@ -84,7 +84,8 @@ export function createGatewayClientHandlers(
     remove_gateway_client_subscription: ({ params }) =>
       runForClient(params, async ({ clientId }) => {
         const filter = parseTopicFilter(params.topic)
-        if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(params.topic)} is not a topic filter`)
+        if (filter === undefined)
+          return refuseFor('BAD_REQUEST', `${quoteShortened(params.topic)} is not a topic filter`)
         const failure = await unsubscribeClient(node, clientId, [filter])
         return failure === undefined ? { code: 0 as const } : refuseFailure(failure)
       }),
@@ -140,17 +141,17 @@ async function sendToClient(
 ): Promise<GatewayResponse | ApiError> {
   const response = await gateways.request(name, clientId, request)
   if (response === undefined) return refuseUnknownClient(name, clientId)
-  if ('unavailableShard' in response) return shardUnavailableError(response)
+  if ('unavailableShard' in response) return toShardUnavailableError(response)
   if (response.kind === 'no-response') return refuseWithoutResponse(clientId)
   return response.kind === 'refused' ? refuseFor('BAD_REQUEST', response.problem) : response
 }
 
 function refuseUnknownClient(name: string, clientId: string): ApiError {
-  return refuseFor('CLIENT_NOT_FOUND', `the gateway ${name} has no client ${shortened(clientId)}`)
+  return refuseFor('CLIENT_NOT_FOUND', `the gateway ${name} has no client ${quoteShortened(clientId)}`)
 }
 
 function refuseWithoutResponse(clientId: string): ApiError {
-  return refuseFor('CLIENT_NOT_RESPONSE', `the client ${shortened(clientId)} did not respond in time`)
+  return refuseFor('CLIENT_NOT_RESPONSE', `the client ${quoteShortened(clientId)} did not respond in time`)
 }
 
 function refuseMissing(parameter: string): ApiError {
@@ -220,7 +221,7 @@ async function readRows(
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: sliceRows }
     const slice: ListSlice<ClientView> | ShardUnavailable = await clients.listClients(filter, wanted)
-    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return toShardUnavailableError(slice)
     for (const row of slice.rows) if (count++ >= skip && rows.length < maxRows) rows.push(row)
     at = slice.next
   }
@@ -232,7 +233,7 @@ async function readSubscriptions(clients: ClientQueries, clientId: string) {
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: sliceRows }
     const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.listSubscriptions({ clientId }, wanted)
-    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return toShardUnavailableError(slice)
     found.push(...slice.rows)
     at = slice.next
   }

@@ -4,7 +4,7 @@ import { hashPassword, type HashParameters } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { PageFound, PageWanted } from '../../management/index.ts'
 import type { GatewayUserRecord } from '../../records/index.ts'
-import { gatewayTypes, socketsOf, type AccessRecords, filterInSlices } from '../../node/index.ts'
+import { gatewayTypes, listSockets, type AccessRecords, filterInSlices } from '../../node/index.ts'
 import type { ApiContext } from '../context/api-context.ts'
 import { type NotStored, catchStorageFailure, selectPageFromEnd } from '../credentials/credential-lists.ts'
 import type { GatewayOrListener } from './configured-gateways.ts'
@@ -140,7 +140,7 @@ function findHashParameters({ gateways }: GodwitConfig, { gateway, listener }: G
   const socket =
     listener &&
     configured &&
-    socketsOf(configured).find(({ kind, name }) => kind === listener.type && name === listener.name)
+    listSockets(configured).find(({ kind, name }) => kind === listener.type && name === listener.name)
   const authentication = listener === undefined ? configured?.authentication : socket?.listener.authentication
   if (authentication === undefined) return { algorithm: 'sha256', saltPosition: 'prefix' }
   const { name: algorithm, salt_position: saltPosition } = authentication.password_hash_algorithm

@@ -2,13 +2,13 @@
 
 import type { gatewayEndpoints } from './endpoints.ts'
 import type { ReplyOf } from '../../contract/index.ts'
-import { ApiError, refuseFor, shortened, type Handlers, shardUnavailableError } from '../../management/index.ts'
+import { ApiError, refuseFor, quoteShortened, type Handlers, toShardUnavailableError } from '../../management/index.ts'
 import { refuseChange, type SettingProblem } from '../context/setting-writer.ts'
 import type { ConfiguredGateways, Gateway, GatewayListener } from './configured-gateways.ts'
 
 export async function readGateways(gateways: ConfiguredGateways): Promise<readonly Gateway[] | ApiError> {
   const found = await gateways.list()
-  return 'unavailableShard' in found ? shardUnavailableError(found) : found
+  return 'unavailableShard' in found ? toShardUnavailableError(found) : found
 }
 
 export async function findGateway(gateways: ConfiguredGateways, name: string): Promise<Gateway | ApiError> {
@@ -28,7 +28,7 @@ export async function findGatewayListener(
   const gateway = await findGateway(gateways, name)
   if (gateway instanceof ApiError) return gateway
   const found = gateway.listeners.find((one) => formatListenerId(name, one) === id)
-  return found ?? refuseFor('NOT_FOUND', `the gateway ${name} has no listener ${shortened(id)}`)
+  return found ?? refuseFor('NOT_FOUND', `the gateway ${name} has no listener ${quoteShortened(id)}`)
 }
 
 export function formatListenerId(gateway: string, { type, name }: Pick<GatewayListener, 'type' | 'name'>): string {

@@ -7,7 +7,7 @@ import {
   counterCells,
   type CounterName,
   Counters,
-  histogramRows,
+  listHistograms,
   type Histograms,
   type LoopDelay,
   type ThreadMemory,
@@ -75,7 +75,7 @@ type Dependencies = Pick<
 export function createNodeReader(node: Dependencies): () => NodeReading {
   const { startedAtMs, alarms, supervisor, listeners, bridges, observation } = node
   const { gauges, resources, descriptors, memory } = observation
-  const rows = histogramRows(node.histograms).map((histograms, shard) => ({
+  const rows = listHistograms(node.histograms).map((histograms, shard) => ({
     histograms,
     counters: new Counters(node.counters, shard),
   }))

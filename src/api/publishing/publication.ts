@@ -3,7 +3,7 @@
 import type { publishMessage } from './endpoints.ts'
 import type { Static } from '../../contract/index.ts'
 import { hasFilterPrefix, isUtf8, type MessageProperties, parseTopicName, type QoS } from '../../protocol/index.ts'
-import { ApiError, refuse, shortened } from '../../management/index.ts'
+import { ApiError, refuse, quoteShortened } from '../../management/index.ts'
 
 export interface Publication {
   readonly topics: readonly [first: string, ...rest: string[]]
@@ -29,7 +29,7 @@ export function readPublication(message: PublishMessage): Publication | ApiError
   if (topics instanceof ApiError) return topics
   for (const topic of topics) {
     if (parseTopicName(topic) === undefined || hasFilterPrefix(topic)) {
-      return refuse('invalidTopic', `${shortened(topic)} is not a topic name`)
+      return refuse('invalidTopic', `${quoteShortened(topic)} is not a topic name`)
     }
   }
   const payload = decodePayload(message)

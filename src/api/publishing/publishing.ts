@@ -1,9 +1,9 @@
 // Publish, subscribe and unsubscribe in the name of clients.
 
 import { type publishingEndpoints, publishMessage, subscribeRequest, unsubscribeRequest } from './endpoints.ts'
-import { type Shape, shapeOf, type Static, type TSchema } from '../../contract/index.ts'
+import { type Shape, compileShape, type Static, type TSchema } from '../../contract/index.ts'
 import { parseTopicFilter, type QoS, type TopicFilter } from '../../protocol/index.ts'
-import { type Handlers, refusalOfMisspelled, refuseShape, ApiError, refuse } from '../../management/index.ts'
+import { type Handlers, checkMisspelledKeys, refuseShape, ApiError, refuse } from '../../management/index.ts'
 import {
   type ActingDependencies,
   type OperationFailure,
@@ -21,9 +21,9 @@ type UnsubscribeRequest = Static<typeof unsubscribeRequest>
 /** Maximum entries of a batch in progress; others wait. */
 const maxEntriesAtOnce = 64
 
-const messageShape = { shape: shapeOf(publishMessage), schema: publishMessage }
-const subscribeShape = { shape: shapeOf(subscribeRequest), schema: subscribeRequest }
-const unsubscribeShape = { shape: shapeOf(unsubscribeRequest), schema: unsubscribeRequest }
+const messageShape = { shape: compileShape(publishMessage), schema: publishMessage }
+const subscribeShape = { shape: compileShape(subscribeRequest), schema: subscribeRequest }
+const unsubscribeShape = { shape: compileShape(unsubscribeRequest), schema: unsubscribeRequest }
 
 export function createPublishingHandlers(node: ActingDependencies): Handlers<typeof publishingEndpoints> {
   const publish = (message: PublishMessage): Promise<Published> => publishOne(node, message)
@@ -149,7 +149,7 @@ async function mapEntries<Result>(
 }
 
 function checkEntry({ shape, schema }: EntryShape, entry: unknown): ApiError | undefined {
-  const misspelled = refusalOfMisspelled(schema, entry, 'entry')
+  const misspelled = checkMisspelledKeys(schema, entry, 'entry')
   if (misspelled !== undefined) return misspelled
   const fault = shape.findFault(entry)
   return fault === undefined ? undefined : refuseShape('entry', fault)

@@ -3,11 +3,11 @@
 import type { ReplyOf } from '../../contract/index.ts'
 import {
   ApiError,
-  cursorOf,
+  formatCursor,
   type Handlers,
   type ListPosition,
-  localTime,
-  positionOf,
+  formatLocalTime,
+  parseCursor,
   refuse,
 } from '../../management/index.ts'
 import { toClientName } from '../context/client-name.ts'
@@ -40,11 +40,11 @@ export function createRetainedHandlers(node: RetainedDependencies): Handlers<Kno
         return refuse('invalidTopic', `topic in the query: ${topic} is not a topic filter`)
       }
       const { _cursor: cursor = query.cursor } = query
-      const from = cursor === undefined ? undefined : positionOf(cursor)
+      const from = cursor === undefined ? undefined : parseCursor(cursor)
       if (from instanceof ApiError) return from
       const list = await listRetained(node, filter, limit, from)
       if (list === undefined) return refuse('rpcError', shardRestarting)
-      const next = cursor === undefined || list.next === undefined ? {} : { cursor: cursorOf(list.next) }
+      const next = cursor === undefined || list.next === undefined ? {} : { cursor: formatCursor(list.next) }
       return { code: 0, data: list.rows.map(toRow), meta: { limit, hasnext: list.next !== undefined, ...next } }
     },
     get_retained: async ({ params }) => {
@@ -79,9 +79,9 @@ function toRow({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs
     qos,
     payload_bytes: payloadBytes,
     from_clientid: toClientName(publisher).clientid,
-    publish_at: localTime(publishedAtMs),
+    publish_at: formatLocalTime(publishedAtMs),
   }
-  return expiresAtMs === undefined ? row : { ...row, expires_at: localTime(expiresAtMs) }
+  return expiresAtMs === undefined ? row : { ...row, expires_at: formatLocalTime(expiresAtMs) }
 }
 
 interface RetainedList {

@@ -1,10 +1,10 @@
 // Connectors and actions: services, and what rules send to them.
 
-import { endpoint, Type, changed, newOne, params, probed, stateful } from '../../contract/index.ts'
+import { endpoint, Type, changed, newOne, params, probed, createStatusFields } from '../../contract/index.ts'
 
 const number = Type.Number({ minimum: 0 })
 const nothing = Type.Null()
-const state = stateful('`connected`, `connecting`, `disconnected` or `inconsistent`.')
+const state = createStatusFields('`connected`, `connecting`, `disconnected` or `inconsistent`.')
 const connector = Type.Object(
   { type: Type.String(), name: Type.String(), enable: Type.Boolean(), ...state },
   {

@@ -2,15 +2,15 @@
 // configuration.
 
 import {
-  hostWithin,
-  keyOfDerived,
+  createNamespaceHost,
+  findDerivedKey,
   mapActionNames,
   probeService,
-  refusalOfFiles,
+  findFileProblem,
   type Resource,
   type ResourceKind,
-  ruleHost,
-  schemasOf,
+  createRuleHost,
+  listSchemas,
 } from '../../actions/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
@@ -91,16 +91,16 @@ export class RuleParts {
 
   /** Returns functions for tests of SQL. In a namespace, they have values of their own and no environment. */
   selectHost(namespace: string | undefined): HostFunctions {
-    return namespace === undefined ? this.#host : hostWithin(this.#createHost(), namespace)
+    return namespace === undefined ? this.#host : createNamespaceHost(this.#createHost(), namespace)
   }
 
   #createHost(): HostFunctions {
     const { configuration } = this
     const schemas = this.#schemas
-    return ruleHost(Date.now, {
+    return createRuleHost(Date.now, {
       schemas: {
         find: (name: string) => {
-          schemas.take(schemasOf(configuration.config))
+          schemas.take(listSchemas(configuration.config))
           return schemas.find(name)
         },
       },
@@ -226,7 +226,7 @@ export class ConfiguredRules {
     if (refusal !== undefined) return { problem: refusal, isAbout: 'settings' }
     const name = this.#scope.toScopedName(own)
     const scoped = settings === undefined ? undefined : this.#scope.toScopedSettings(settings)
-    const key = kind === 'sources' ? undefined : keyOfDerived(this.#config, `${type}:${name}`)
+    const key = kind === 'sources' ? undefined : findDerivedKey(this.#config, `${type}:${name}`)
     const problem: SettingProblem | undefined =
       key === undefined
         ? await this.#parts.writer.put([kind, type, name], scoped, by)
@@ -319,5 +319,5 @@ function findCallerFileProblem(
   settings: unknown,
   { namespace }: Pick<Caller, 'namespace'>,
 ): string | undefined {
-  return namespace === undefined ? undefined : refusalOfFiles(type, settings)
+  return namespace === undefined ? undefined : findFileProblem(type, settings)
 }

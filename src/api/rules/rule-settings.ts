@@ -1,12 +1,12 @@
 // Rules, connectors, actions and sources in the configuration. Names end in their namespace (`hook@plant`).
 
-import { derivedResources, type Resource, type ResourceKind } from '../../actions/index.ts'
+import { listDerivedResources, type Resource, type ResourceKind } from '../../actions/index.ts'
 import {
   describeSection,
   type GodwitConfig,
-  plainAction,
+  toPlainAction,
   type PlainRuleAction,
-  withFallbacks,
+  listWithFallbacks,
 } from '../../config/index.ts'
 import { splitScopedName } from '../../core/index.ts'
 import { compileRule } from '../../rules/index.ts'
@@ -59,7 +59,7 @@ function toRule(id: string, rule: ConfiguredRule, schemas: ReadonlyMap<string, u
       ...compiled.warnings.map(({ message, line, column }) => `line ${line}, column ${column}: ${message}`),
       ...missing.map((name) => `there is no schema ${name}: add it to the schema registry`),
     ],
-    actions: rule.actions.map(plainAction),
+    actions: rule.actions.map(toPlainAction),
     isEnabled: rule.enable,
     onActionFailed: rule.on_action_failed,
     description: rule.description,
@@ -78,7 +78,7 @@ export function listResources(config: GodwitConfig, kind: ResourceKind): readonl
       settings: settings as Readonly<Record<string, unknown>>,
     })),
   )
-  return [...configured, ...derivedResources(config, kind)]
+  return [...configured, ...listDerivedResources(config, kind)]
 }
 
 /** Returns the names of the users of a connector, an action or a source. */
@@ -91,7 +91,7 @@ export function listUsers(
   if (kind === 'actions') {
     const isIt = (action: PlainRuleAction): boolean => action.kind === 'action' && action.id === id
     const rules = [...ruleEngine.rules.named].flatMap(([rule, { actions: all }]) =>
-      withFallbacks(all).some(isIt) ? [rule] : [],
+      listWithFallbacks(all).some(isIt) ? [rule] : [],
     )
     return [...rules, ...listActionsWithFallback(actions, isIt)]
   }

@@ -2,16 +2,16 @@
 
 import type { ReplyOf } from '../../contract/index.ts'
 import {
-  columnsOf,
+  listColumns,
   compileRule,
   convertRuleSql,
   eventDefinitions,
   explainRule,
   type HostFunctions,
   RuleCompileError,
-  sampleEvent,
+  createSampleEvent,
   testRule,
-  valueAsJson,
+  toJsonText,
 } from '../../rules/index.ts'
 import { decodeJson, RuleError, type RuleMap } from '../../values/index.ts'
 import type { ruleEndpoints } from './endpoints.ts'
@@ -45,7 +45,7 @@ export function testSql(sql: string, context: Context, host: HostFunctions): Sql
 export function explainSql(sql: string, context: Context, host: HostFunctions): ExplainedRule | string {
   try {
     const rule = compileRule(sql)
-    const event = sampleEvent(rule, toContext(context))
+    const event = createSampleEvent(rule, toContext(context))
     if (event instanceof RuleError) return event.message
     const { sources, condition, outputs, error, ...rest } = explainRule(rule, event, host)
     return {
@@ -53,7 +53,7 @@ export function explainSql(sql: string, context: Context, host: HostFunctions): 
       sources: [...sources],
       condition: [...condition],
       // All outputs together have the limit of one text.
-      outputs: JSON.parse(valueAsJson(outputs)) as unknown[],
+      outputs: JSON.parse(toJsonText(outputs)) as unknown[],
       error: error === undefined ? null : error.message,
     }
   } catch (error) {
@@ -82,7 +82,7 @@ function toContext(context: Context): RuleMap {
 }
 
 function toOutcome(result: ReturnType<typeof testRule>): SqlTestOutcome {
-  if (result.outcome === 'passed') return { outcome: 'passed', json: valueAsJson(result.output) }
+  if (result.outcome === 'passed') return { outcome: 'passed', json: toJsonText(result.output) }
   return result.outcome === 'failed' ? { outcome: 'failed', message: result.error.message } : { outcome: 'no-match' }
 }
 
@@ -92,7 +92,7 @@ export function listEvents(): ReplyOf<(typeof ruleEndpoints)['get_rule_events']>
     title,
     description,
     test_columns: { ...testColumns },
-    columns: [...columnsOf(name)],
+    columns: [...listColumns(name)],
     sql_example: sqlExample,
   }))
 }

@@ -1,6 +1,6 @@
 // Sources: what rules receive from services.
 
-import { endpoint, Type, changed, newOne, params, probed, stateful } from '../../contract/index.ts'
+import { endpoint, Type, changed, newOne, params, probed, createStatusFields } from '../../contract/index.ts'
 
 const number = Type.Number({ minimum: 0 })
 const nothing = Type.Null()
@@ -9,7 +9,7 @@ const source = Type.Object(
     type: Type.String(),
     name: Type.String(),
     enable: Type.Boolean(),
-    ...stateful('`connected`, `connecting` or `disconnected`.'),
+    ...createStatusFields('`connected`, `connecting` or `disconnected`.'),
   },
   {
     additionalProperties: true,

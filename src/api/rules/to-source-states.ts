@@ -1,7 +1,7 @@
 // State of sources on the shards: those of MQTT are bridges, the others have their own reports.
 
 import type { SourceReport } from '../../actions/index.ts'
-import { sourceOfBridge } from '../../core/index.ts'
+import { parseSourceBridgeName } from '../../core/index.ts'
 import type { BridgeReport } from '../../shard/index.ts'
 import type { ActionMetrics } from './rule-reports.ts'
 
@@ -41,7 +41,7 @@ export function toSourceStates(
   for (const { id, state, stateReason, received, dropped, lastError } of reports)
     states.set(id, { status: state, statusReason: stateReason, received, dropped, lastError })
   for (const report of bridges) {
-    const source = sourceOfBridge(report.name)
+    const source = parseSourceBridgeName(report.name)
     if (source !== undefined) states.set(source, toBridgeMetrics(report))
   }
   return states

@@ -7,7 +7,7 @@ import {
   type ApiError,
   refuse,
   JsonText,
-  shardUnavailableError,
+  toShardUnavailableError,
   beginning,
 } from '../../management/index.ts'
 import { toClientName } from '../context/client-name.ts'
@@ -45,7 +45,7 @@ async function visitAll(
   while (at !== undefined) {
     const slice: Awaited<ReturnType<ClientQueries['listSubscriptions']>> | ShardUnavailable =
       await clients.listSubscriptions({}, { from: at, skip: 0, maxRows: allRows })
-    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    if ('unavailableShard' in slice) return toShardUnavailableError(slice)
     for (const row of slice.rows) {
       if (!visit(row))
         return refuse(

@@ -8,10 +8,10 @@ import {
   type Handlers,
   replyWithList,
   type ListSource,
-  shardUnavailableError,
-  otherNode,
+  toShardUnavailableError,
+  checkNodeName,
   beginning,
-  pagingOf,
+  parsePaging,
   type ListPosition,
   type ListSlice,
   type ShardUnavailable,
@@ -30,17 +30,17 @@ export function createSubscriptionHandlers(clients: ClientQueries): Handlers<typ
     list_subscriptions: ({ query }) => listSubscriptions(clients, query, undefined),
     lookup_client_subscriptions: ({ params, query }) => listSubscriptions(clients, query, params.clientid),
     list_node_subscriptions: ({ params, query }) =>
-      otherNode(clients, params.node) ?? listSubscriptions(clients, query, undefined),
+      checkNodeName(clients, params.node) ?? listSubscriptions(clients, query, undefined),
     lookup_node_client_subscriptions: ({ params, query }) =>
-      otherNode(clients, params.node) ?? listSubscriptions(clients, query, params.clientid),
+      checkNodeName(clients, params.node) ?? listSubscriptions(clients, query, params.clientid),
     'list_topic-tree': () => replyWithTopicTree(clients),
     list_routes: ({ query }) => {
-      const paging = pagingOf(query)
+      const paging = parsePaging(query)
       return paging instanceof ApiError ? paging : replyWithList(createRouteSource(clients), paging)
     },
     lookup_routes: async ({ params: { topic } }) => {
       const found = await findFirst(clients, { bareFilter: topic })
-      if (found !== undefined && 'unavailableShard' in found) return shardUnavailableError(found)
+      if (found !== undefined && 'unavailableShard' in found) return toShardUnavailableError(found)
       return { code: 0, data: found === undefined ? [] : [{ topic, node: clients.nodeName }] }
     },
   }
@@ -51,7 +51,7 @@ async function listSubscriptions(
   query: SubscriptionQuery,
   ofClient: string | undefined,
 ): Promise<JsonText | ApiError> {
-  const paging = pagingOf(query)
+  const paging = parsePaging(query)
   if (paging instanceof ApiError) return paging
   const clientId = findCommonValue(query.clientid, query.client_id, ofClient)
   const { topic, qos, share, shared: isShared, _match_topic: matching } = query

@@ -1,4 +1,4 @@
-// Topics whose messages are topicMetrics.
+// Topics whose messages are counted.
 
 import { endpoint, Type } from '../../contract/index.ts'
 

@@ -1,7 +1,7 @@
 // Metrics of topics (`/mqtt/topic_metrics`).
 
 import type { ReplyOf } from '../../contract/index.ts'
-import { refuseFor, shortened, type ApiError, type Handlers } from '../../management/index.ts'
+import { refuseFor, quoteShortened, type ApiError, type Handlers } from '../../management/index.ts'
 import { refuseChange } from '../context/setting-writer.ts'
 import type { CountedTopics, TopicNumberName, TopicNumbers } from './counted-topics.ts'
 import type { topicMetricsEndpoints } from './endpoints.ts'
@@ -23,7 +23,8 @@ export function createTopicMetricsHandlers(counted: CountedTopics): Handlers<Kno
     get_topic_metrics: async () => (await counted.readNumbers())?.map(toRow) ?? refuseUnavailable(),
     add_topic_metrics: async ({ body: { topic }, caller }) => {
       const known = counted.topics
-      if (known.includes(topic)) return refuseFor('CONFLICT', `messages of ${shortened(topic)} are counted already`)
+      if (known.includes(topic))
+        return refuseFor('CONFLICT', `messages of ${quoteShortened(topic)} are counted already`)
       if (known.length >= maxTopics)
         return refuseFor('CONFLICT', `at most ${maxTopics} topics are counted: delete one first`)
       const problem = await counted.change((all) => (all.includes(topic) ? all : [...all, topic]), caller)
@@ -48,7 +49,7 @@ function refuseUnavailable(): ApiError {
 }
 
 function refuseUnknownTopic(topic: string): ApiError {
-  return refuseFor('NOT_FOUND', `messages of ${shortened(topic)} are not counted: add the topic with POST first`)
+  return refuseFor('NOT_FOUND', `messages of ${quoteShortened(topic)} are not counted: add the topic with POST first`)
 }
 
 function toRow({ topic, createdAtMs, resetAtMs, numbers }: TopicNumbers): Row {

@@ -1,7 +1,7 @@
 // Traces of clients. The name of a trace is that of its file. In a namespace, the file is `ns.<namespace>.<name>`: other names contain no
 // dot.
 
-import { type ApiError, type Handlers, localTime, refuse } from '../../management/index.ts'
+import { type ApiError, type Handlers, formatLocalTime, refuse } from '../../management/index.ts'
 import type { NewTrace, TraceRecord, Traces } from '../../node/index.ts'
 import { parseTopicFilter } from '../../protocol/index.ts'
 import type { ApiContext } from '../context/api-context.ts'
@@ -27,8 +27,8 @@ export function createTraceHandlers({
         type,
         [type]: value,
         status: isRunning ? ('running' as const) : ('stopped' as const),
-        start_at: localTime(startedAtMs),
-        end_at: localTime(endsAtMs),
+        start_at: formatLocalTime(startedAtMs),
+        end_at: formatLocalTime(endsAtMs),
         log_size: bytes,
       })),
     }),

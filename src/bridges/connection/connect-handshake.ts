@@ -11,7 +11,7 @@
 // the bridge reconnects at once to the same server.
 
 import {
-  reasonText,
+  describeReason,
   type ConnackPacket,
   type DisconnectPacket,
   type Packet,
@@ -20,7 +20,7 @@ import {
 import { connectRemote, isUnknownVersion } from './connect-packets.ts'
 import type { NegotiatedVersion, VersionNegotiation } from './version-negotiation.ts'
 import { findBrokerName, isNameAnnouncement } from '../rules/loop-marker.ts'
-import { disconnectPacket, type PacketLink } from '../../mqtt-client/index.ts'
+import { createDisconnectPacket, type PacketLink } from '../../mqtt-client/index.ts'
 import type { BridgeSettings } from '../model/bridge-settings.ts'
 import type { BridgeEvent } from '../model/status.ts'
 import type { LocalBroker } from '../model/bridge-dependencies.ts'
@@ -101,7 +101,7 @@ export class ConnectHandshake {
     if (negotiated.sendsBridgeBit && isUnknownVersion(connack, negotiated.version) && versions.omitBit(server, true))
       return createRetryStep()
     if (connack.reasonCode !== 0) {
-      const words = reasonText(connack.reasonCode, negotiated.version, connack.properties?.reasonString)
+      const words = describeReason(connack.reasonCode, negotiated.version, connack.properties?.reasonString)
       return { step: 'fail', why: `the remote broker refused the bridge: ${words}` }
     }
     const isAsConfigured = negotiated.versionChoice === 'as configured'
@@ -142,7 +142,7 @@ export class ConnectHandshake {
   #retryConfiguredVersion(): Step {
     const { negotiated, versions, server, link } = this.#dependencies
     if (negotiated.versionChoice === 'tries 5.0') {
-      link.end(disconnectPacket(5, {}))
+      link.end(createDisconnectPacket(5, {}))
       return {
         step: 'fail',
         why: 'the remote broker announced itself as a Godwit with an older version of MQTT, but not with 5.0',
@@ -173,7 +173,7 @@ export class ConnectHandshake {
 function createRetryStep(version?: ProtocolVersion): Extract<Step, { step: 'reconnect' }> {
   return {
     step: 'reconnect',
-    disconnect: version === undefined ? undefined : disconnectPacket(version, {}),
+    disconnect: version === undefined ? undefined : createDisconnectPacket(version, {}),
     isCleared: false,
     pauseMs: 0,
   }

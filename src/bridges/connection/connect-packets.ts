@@ -1,7 +1,7 @@
 // CONNECT of both sides.
 
-import { bridgeClientId, loopMarkerName, remoteSessionLostProperty, spoolProperties } from '../../core/index.ts'
-import { connectPacket } from '../../mqtt-client/index.ts'
+import { toBridgeClientId, loopMarkerName, remoteSessionLostProperty, toSpoolProperties } from '../../core/index.ts'
+import { createConnectPacket } from '../../mqtt-client/index.ts'
 import { returnCodes, type ConnackPacket, type ConnectPacket, type ProtocolVersion } from '../../protocol/index.ts'
 import type { BridgeSettings } from '../model/bridge-settings.ts'
 import type { LocalBroker } from '../model/bridge-dependencies.ts'
@@ -18,12 +18,12 @@ export function connectLocal(
 ): ConnectPacket {
   const endsSession = options.endsSession === true
   const userProperties = [
-    ...spoolProperties(spool),
+    ...toSpoolProperties(spool),
     ...(options.isSessionLost === true ? remoteSessionLostProperty : []),
   ]
-  return connectPacket({
+  return createConnectPacket({
     version: 5,
-    clientId: bridgeClientId(name),
+    clientId: toBridgeClientId(name),
     cleanStart: endsSession || options.isSessionNew === true,
     properties: {
       sessionExpiryIntervalSeconds: endsSession ? 0 : neverExpires,
@@ -39,7 +39,7 @@ export function connectRemote(
   options: { cleanStart: boolean; sendsBridgeBit: boolean },
 ): ConnectPacket {
   const { version, clientId, keepAliveSeconds, username, password, will } = settings
-  return connectPacket({
+  return createConnectPacket({
     version,
     clientId,
     cleanStart: options.cleanStart,

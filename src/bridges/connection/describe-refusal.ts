@@ -2,7 +2,7 @@
 
 import {
   reasonCodes,
-  reasonText,
+  describeReason,
   type ConnackPacket,
   type DisconnectPacket,
   type SubackPacket,
@@ -14,7 +14,7 @@ export function describeLocalRefusal(packet: ConnackPacket | SubackPacket | Unsu
   if (packet.type !== 'connack') return describeRefusedSubscription('this broker', packet)
   const { reasonCode, properties } = packet
   if (reasonCode === reasonCodes.success) return undefined
-  return `this broker does not let the bridge in: ${reasonText(reasonCode, 5, properties?.reasonString)}`
+  return `this broker does not let the bridge in: ${describeReason(reasonCode, 5, properties?.reasonString)}`
 }
 
 /** Does the same for the remote broker's response to subscriptions. */
@@ -29,10 +29,10 @@ function describeRefusedSubscription(
   const refused = codes.find((code) => code >= reasonCodes.unspecifiedError)
   return refused === undefined
     ? undefined
-    : `${brokerName} refused a subscription of the bridge: ${reasonText(refused, 5)}`
+    : `${brokerName} refused a subscription of the bridge: ${describeReason(refused, 5)}`
 }
 
 /** Returns why the own broker ends the connection. */
 export function describeLocalDisconnect({ reasonCode }: DisconnectPacket): string {
-  return `this broker ended the connection: ${reasonText(reasonCode, 5)}`
+  return `this broker ended the connection: ${describeReason(reasonCode, 5)}`
 }

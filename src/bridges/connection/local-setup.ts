@@ -4,7 +4,7 @@
 import type { Packet, ProtocolError } from '../../protocol/index.ts'
 import { connectLocal } from './connect-packets.ts'
 import { describeLocalDisconnect, describeLocalRefusal } from './describe-refusal.ts'
-import { disconnectPacket, type LinkCallbacks, type PacketLink } from '../../mqtt-client/index.ts'
+import { createDisconnectPacket, type LinkCallbacks, type PacketLink } from '../../mqtt-client/index.ts'
 import type { BridgeSettings } from '../model/bridge-settings.ts'
 
 export interface LocalSetupDependencies {
@@ -68,7 +68,7 @@ export class LocalSetup implements LinkCallbacks {
 
   #endIfDone(): void {
     if (this.#pendingAcks > 0) return
-    this.#link.end(disconnectPacket(5, {}))
+    this.#link.end(createDisconnectPacket(5, {}))
     this.#dependencies.onDone()
   }
 }

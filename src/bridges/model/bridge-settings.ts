@@ -6,8 +6,8 @@ import {
   type MqttBridgeConfig,
   readSettingFields,
   type SettingFields,
-  spoolPolicyOf,
-  tlsOfBridge,
+  resolveSpoolPolicy,
+  selectBridgeTls,
 } from '../../config/index.ts'
 import type { SpoolLimits } from '../../core/index.ts'
 import type { AckTimeout } from '../../mqtt-client/index.ts'
@@ -159,7 +159,7 @@ export function toConnectTimeoutMs({ cancel_timeout: timeoutMs }: Pick<MqttBridg
 }
 
 function toSpoolLimits(config: MqttBridgeConfig, { spoolMessages }: BridgeFacts): SpoolLimits {
-  const policy = spoolPolicyOf(config, spoolMessages)
+  const policy = resolveSpoolPolicy(config, spoolMessages)
   return {
     maxMessages: config.spool_max_messages ?? spoolMessages,
     dropsNewest: policy === 'drop_newest',
@@ -231,7 +231,7 @@ function listServers(config: MqttBridgeConfig): readonly string[] {
   if (known.length > 1) return known
   const host = /^mqtt-quic:\/\/(\[[^\]]*\]|[^:/]*)/.exec(first)?.[1]
   if (host === undefined) return known
-  const usesTls = tlsOfBridge(config).enable
+  const usesTls = selectBridgeTls(config).enable
   return [first, usesTls ? `tls+mqtt-tcp://${host}:${defaultTlsPort}` : `mqtt-tcp://${host}:${defaultTcpPort}`]
 }
 

@@ -9,7 +9,7 @@ import type {
   UnsubackPacket,
   UnsubscribePacket,
 } from '../../protocol/index.ts'
-import { spoolProperties } from '../../core/index.ts'
+import { toSpoolProperties } from '../../core/index.ts'
 import { describeLocalRefusal, describeRemoteRefusal } from '../connection/describe-refusal.ts'
 import { ForwardSlots } from '../transfer/forward-slots.ts'
 import { type RemoteChanges, RemoteSubscriptions } from './remote-subscriptions.ts'
@@ -90,7 +90,7 @@ export class SubscriptionState {
 
   /** Returns whether limits must be sent, also if there are none any more. */
   hasUnsentLimits({ spool }: BridgeSettings): boolean {
-    this.#hasHadLimits ||= spoolProperties(spool).length > 0
+    this.#hasHadLimits ||= toSpoolProperties(spool).length > 0
     return this.#hasHadLimits
   }
 

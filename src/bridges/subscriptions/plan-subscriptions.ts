@@ -17,7 +17,7 @@ import type {
   UnsubscribePacket,
 } from '../../protocol/index.ts'
 import { type RemoteChanges, grantedPrefix } from './remote-subscriptions.ts'
-import { lowerQoS, type PacketLink } from '../../mqtt-client/index.ts'
+import { selectLowerQoS, type PacketLink } from '../../mqtt-client/index.ts'
 import { toLocalSubscriptions, type LocalSubscriptionRequest } from '../rules/topic-rules.ts'
 import type { SubscriptionRule } from '../rules/bridge-rules.ts'
 import type { BridgeSettings } from '../model/bridge-settings.ts'
@@ -125,7 +125,7 @@ export function createRemoteRequests(
 ): SubscriptionRequest[] {
   return selectFirstRules(subscriptions).map(({ remoteFilter, qos, retainAsPublished, retainHandling }) => ({
     filter: remoteFilter as TopicFilter,
-    qos: lowerQoS(qos, maxQoS),
+    qos: selectLowerQoS(qos, maxQoS),
     noLocal: version === 5,
     retainAsPublished: version === 5 && retainAsPublished,
     retainHandling: selectRetainHandling(version === 5 ? retainHandling : 0, hasSession && version === 5),

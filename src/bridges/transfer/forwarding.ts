@@ -21,7 +21,7 @@ import {
   type PublishPacket,
   type QoS,
 } from '../../protocol/index.ts'
-import { publishedQoSOf } from '../../core/index.ts'
+import { decodePublishedQoS } from '../../core/index.ts'
 import type { ForwardSlots } from './forward-slots.ts'
 import type { LoopMarker } from '../rules/loop-marker.ts'
 import type { PacketLink, RemoteLimits } from '../../mqtt-client/index.ts'
@@ -121,7 +121,7 @@ export class Forwarding {
       const properties = remote.version === 5 ? mark.markForwarded(packet.properties) : undefined
       // QoS 2 parts are released together. If the remote broker's Receive Maximum is lower, that would never happen.
       const maxQoS = parts.length > limits.receiveMaximum ? 1 : limits.maximumQoS
-      const published = publishedQoSOf(packet.properties?.subscriptionIdentifiers) ?? qos
+      const published = decodePublishedQoS(packet.properties?.subscriptionIdentifiers) ?? qos
       for (const part of parts) this.#send(packet, part, { properties, published, maxQoS })
     }
     if (qos > 0) this.#completePart(packetId)

@@ -4,7 +4,7 @@ import { TopicTable, type ConnackPacket, type Packet } from '../../protocol/inde
 import type { ForwardSlots } from './forward-slots.ts'
 import { Forwarding } from './forwarding.ts'
 import { LoopMarker, findBrokerName } from '../rules/loop-marker.ts'
-import { type ConnectionState, limitsOf, type PacketLink } from '../../mqtt-client/index.ts'
+import { type ConnectionState, toRemoteLimits, type PacketLink } from '../../mqtt-client/index.ts'
 import { isPacketReason, type RejectedMessages } from './rejected-messages.ts'
 import { Receiving } from './receiving.ts'
 import { createForwardTopicRules, type OpenTopics, createSubscriptionTopicRules } from '../rules/topic-rules.ts'
@@ -62,7 +62,7 @@ export class MessageTransfer {
       reconnect: (why: string) => dependencies.reconnect(why),
       countUnexpected: (description: string) => this.#countUnexpected(description),
     }
-    const limits = limitsOf(connack, settings)
+    const limits = toRemoteLimits(connack, settings)
     const forwarding = { ...shared, limits, rejectedMessages, callbacks, slots }
     this.#forwarding = new Forwarding(forwarding, createForwardTopicRules(forwards, cache, slots.findSlots(forwards)))
     const handleProtocolError = (text: string): void => dependencies.handleProtocolError(text)

@@ -3,7 +3,7 @@
 import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { basicAuthorization, createClient, type Failure } from '../../contract/index.ts'
+import { formatBasicAuthorization, createClient, type Failure } from '../../contract/index.ts'
 import { type ApiClient, endpoints } from '../../api/endpoints.ts'
 import type { Installation } from '../../node/index.ts'
 import type { Secrets } from './secrets.ts'
@@ -64,7 +64,7 @@ async function readAuthorization(
   }
   if (username === undefined) return passwordStdin === true ? { usage: '--password-stdin needs --username NAME' } : {}
   const password = await secrets.next(`password of ${username}`)
-  return 'usage' in password ? password : { authorization: basicAuthorization(username, password.secret) }
+  return 'usage' in password ? password : { authorization: formatBasicAuthorization(username, password.secret) }
 }
 
 async function connectOverSocket(
@@ -94,12 +94,12 @@ async function connectOverSocket(
 
 /** Returns the data directory that `godwit start` would use. Loads the module node, which knows the default, only here. */
 async function findStartDirectory(installation: Installation, file: string | undefined): Promise<string> {
-  const { defaultDataDirectory, readConfiguration } = await import('../../node/index.ts')
+  const { resolveDefaultDataDirectory, readConfiguration } = await import('../../node/index.ts')
   const request = { file, dataDirectory: undefined, overrides: [], environment: process.env, installation }
   const read = file === undefined ? undefined : readConfiguration(request)
   const configured = read !== undefined && 'config' in read ? read.config.node.dataDir : undefined
   if (configured !== undefined) return resolve(configured)
-  return defaultDataDirectory(installation, { userId: process.getuid?.(), homeDirectory: homedir() })
+  return resolveDefaultDataDirectory(installation, { userId: process.getuid?.(), homeDirectory: homedir() })
 }
 
 /** Resolves a link: if the path is too long for a socket, the broker creates the socket elsewhere and a link to it. */

@@ -8,7 +8,7 @@ import { convertEmqx4Export, type ConvertedMembers, type LoginType } from '../..
 import { InvalidArchive, metaMember, ownFormat, ownProduct, writeArchive, writeMeta } from '../../backup/index.ts'
 import { isWellKnownPassword } from '../../node/index.ts'
 import type { Outcome } from './ctl-command.ts'
-import { fileErrorText } from '../../telemetry/index.ts'
+import { describeFileError } from '../../telemetry/index.ts'
 
 /** Maximum bytes of the file, because it is read into memory. */
 const maxBytes = 268_435_456
@@ -36,7 +36,7 @@ export async function convertExport(
   } catch (error) {
     const isExpected = error instanceof InvalidArchive || (error as NodeJS.ErrnoException).code !== undefined
     if (!isExpected) throw error
-    return { problem: `${file}: ${fileErrorText(error)}` }
+    return { problem: `${file}: ${describeFileError(error)}` }
   }
 }
 

@@ -56,7 +56,7 @@ const numberedMeta = Type.Object({
   hasnext: Type.Boolean({ description: 'true: there is a next page.' }),
 })
 
-/** `{code: 0, data, meta}` of a list that always has pages; default page size `maxRowsOfPage`. */
+/** `{code: 0, data, meta}` of a list that always has pages; default page size `maxRowsPerPage`. */
 export function pageOf<Item extends TSchema>(item: Item) {
   return Type.Object({ code: Type.Literal(0), data: Type.Array(item), meta: numberedMeta })
 }

@@ -10,7 +10,7 @@
 // The first batch that must be written includes all waiting batches. It also includes the deferred writes, for which nothing waits.
 // After a time, deferred writes are written in a batch of their own.
 
-import { failedAssertion } from '../../protocol/index.ts'
+import { createAssertionError } from '../../protocol/index.ts'
 import type { StoredChange } from '../../records/index.ts'
 import type { Batch } from './outputs.ts'
 import { SendList } from './send-list.ts'
@@ -140,7 +140,7 @@ export class Batches {
   commit(number: number): Batch {
     const batch = this.#committing.shift()
     if (batch === undefined || batch.number !== number)
-      throw failedAssertion(`batch ${number} was committed out of turn`)
+      throw createAssertionError(`batch ${number} was committed out of turn`)
     this.committed = number
     // While no batch is written, the commit time is unknown. It is reduced step by step, because the disk may be faster
     // now.

@@ -6,7 +6,7 @@
 //   head:  kind, flags and packet identifier packed into one small integer | ...
 //   extra: PublishExtra or undefined | ...
 
-import { failedAssertion, type ControlPacket, type PacketId, type QoS } from '../../protocol/index.ts'
+import { createAssertionError, type ControlPacket, type PacketId, type QoS } from '../../protocol/index.ts'
 import type { Connection } from './connection.ts'
 import type { Message } from '../messages/message.ts'
 
@@ -76,7 +76,7 @@ export class SendList {
   /** Returns the connection of the entry. */
   getConnection(index: number): Connection {
     const connection = this.to[index]
-    if (connection === undefined) throw failedAssertion(`there is no sending ${index}`)
+    if (connection === undefined) throw createAssertionError(`there is no sending ${index}`)
     return connection
   }
 

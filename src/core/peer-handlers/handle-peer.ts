@@ -2,7 +2,7 @@
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { EnqueueParts, Parts } from '../state/parts.ts'
-import { failedAssertion } from '../../protocol/index.ts'
+import { createAssertionError } from '../../protocol/index.ts'
 import { resumeWaitingForPeers } from '../packets/handle-packet.ts'
 import { repeatRetainedRequests } from '../peers/retained-from-peers.ts'
 import { continueFullSync } from '../peers/sync-peers.ts'
@@ -52,7 +52,7 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
 /** Handles the most frequent message from a peer. */
 export function handlePlainFromPeer(state: EnqueueParts & Parts<'router'>, from: PeerNumber, message: Message): void {
   const { link } = state.peers.requirePeer(from)
-  if (link === undefined) throw failedAssertion(`shard ${from} sent a message before it joined`)
+  if (link === undefined) throw createAssertionError(`shard ${from} sent a message before it joined`)
   handlePlainPublish(state, link, message)
 }
 
@@ -82,7 +82,7 @@ function endLink(state: BrokerState, peer: Peer): void {
 
 function handleMessage(state: BrokerState, peer: Peer, message: PeerMessage): void {
   const { link } = peer
-  if (link === undefined) throw failedAssertion(`shard ${peer.number} sent a message before it joined`)
+  if (link === undefined) throw createAssertionError(`shard ${peer.number} sent a message before it joined`)
   switch (message.kind) {
     case 'publish':
       return handleForwarded(state, { from: peer.number, link }, message)

@@ -1,7 +1,7 @@
 // Retained messages of this shard for a session of another shard: retained-from-peers.ts says why a response waits and
 // what it omits.
 
-import { failedAssertion } from '../../protocol/index.ts'
+import { createAssertionError } from '../../protocol/index.ts'
 import type { RetainedState } from '../state/retained-state.ts'
 import type { Parts } from '../state/parts.ts'
 import { resolveRetainedMessage, readAhead, releasePayload, stopReading } from '../retained/retained-reads.ts'
@@ -46,7 +46,8 @@ export function handleRetainedRequest(
     return
   }
   const request = state.peers.retained.received.get(key)
-  if (request === undefined) throw failedAssertion(`shard ${peer.number} requests more messages of an unknown request`)
+  if (request === undefined)
+    throw createAssertionError(`shard ${peer.number} requests more messages of an unknown request`)
   request.requested = limit
 }
 

@@ -1,7 +1,7 @@
 // Reads large retained messages from disk for the sessions and shards that need them. `sessions/retained-payloads.ts`
 // limits their memory.
 
-import { failedAssertion } from '../../protocol/index.ts'
+import { createAssertionError } from '../../protocol/index.ts'
 import type { Parts } from '../state/parts.ts'
 import type { RetainedReader, RetainedState } from '../state/retained-state.ts'
 import { createMessageFromStored, type Message } from '../messages/message.ts'
@@ -65,7 +65,7 @@ export function handleRetainedRead(
   const isPresent = retained.tree.get(retainedMessage.topicName) === retainedMessage
   // Memory is never behind the disk: what is read for the current message is this message.
   if (isPresent && stored !== undefined && stored.payload.length !== retainedMessage.payloadBytes)
-    throw failedAssertion(`the retained message of ${retainedMessage.topicName} on disk is another one`)
+    throw createAssertionError(`the retained message of ${retainedMessage.topicName} on disk is another one`)
   const message = stored === undefined ? undefined : createMessageFromStored(stored, retainedMessage.topic)
   wake(retained, retained.payloads.recordRead(retainedMessage, message))
   wakeNextReader(retained)

@@ -2,7 +2,7 @@
 // of the broker.
 
 import { hash, timingSafeEqual } from 'node:crypto'
-import { connectPacket } from '../../mqtt-client/index.ts'
+import { createConnectPacket } from '../../mqtt-client/index.ts'
 import { type GatewayClient, readOnlyEnd, readOnlySubscription } from '../../core/index.ts'
 import {
   type ConnackPacket,
@@ -268,7 +268,7 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
   #connect(): void {
     const { clientId, username, password } = this.credentials
     this.#mqtt.send(
-      connectPacket({
+      createConnectPacket({
         version: 5,
         clientId,
         cleanStart: true,

@@ -11,7 +11,7 @@ import {
   reasonCodes,
   type TopicTable,
 } from '../../protocol/index.ts'
-import { connectPacket } from '../../mqtt-client/index.ts'
+import { createConnectPacket } from '../../mqtt-client/index.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import { overrideClientId, overrideClientInfo } from '../client-info.ts'
@@ -250,7 +250,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     const { lifetimeSeconds } = this.#registration
     const { clientId, username, password } = overrideClientInfo(this.#gateway.settings.override, this.#registration)
     this.#mqtt.send(
-      connectPacket({
+      createConnectPacket({
         version: 5,
         clientId,
         // The session has the commands that arrived while the device was not registered.

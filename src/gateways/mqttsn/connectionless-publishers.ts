@@ -4,7 +4,7 @@
 //   over DTLS, by the identity   NegQoS-Client-<digest of the identity>     with the credentials of this identity
 
 import { hash } from 'node:crypto'
-import { connectPacket } from '../../mqtt-client/index.ts'
+import { createConnectPacket } from '../../mqtt-client/index.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import { type Packet, reasonCodes } from '../../protocol/index.ts'
 import {
@@ -81,15 +81,15 @@ class ConnectionlessPublisher implements GatewayClient {
     {
       clientId,
       peer,
-      onClosed: noteClosed,
+      onClosed,
     }: { readonly clientId: string; readonly peer: PeerAddress; readonly onClosed: () => void },
   ) {
     this.#peer = peer
-    const callbacks = { handlePacket: (packet: Packet) => this.#handlePacket(packet), handleClosed: noteClosed }
+    const callbacks = { handlePacket: (packet: Packet) => this.#handlePacket(packet), handleClosed: onClosed }
     this.#mqtt = dependencies.openMqtt(peer, callbacks, this)
     const { username, password: text } = override
     const password = text === undefined ? undefined : Buffer.from(text)
-    this.#mqtt.send(connectPacket({ version: 5, clientId, cleanStart: true, username, password }))
+    this.#mqtt.send(createConnectPacket({ version: 5, clientId, cleanStart: true, username, password }))
   }
 
   // For lists and rules by address: those of the latest message

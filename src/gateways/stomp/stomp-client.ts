@@ -10,7 +10,7 @@ import {
   type ReasonCode,
   reasonCodes,
 } from '../../protocol/index.ts'
-import { connectPacket } from '../../mqtt-client/index.ts'
+import { createConnectPacket } from '../../mqtt-client/index.ts'
 import { overrideClientInfo } from '../client-info.ts'
 import {
   type GatewayCounters,
@@ -246,7 +246,7 @@ export class StompClient implements GatewayStreamCallbacks {
     })
     this.#mqtt = mqtt
     mqtt.send(
-      connectPacket({
+      createConnectPacket({
         version: 5,
         clientId,
         cleanStart: true,

@@ -1,6 +1,6 @@
 // Parses a jq program: precedence climbing over tokens.
 
-import { limitError, parseNumber, RuleError } from '../../values/index.ts'
+import { createLimitError, parseNumber, RuleError } from '../../values/index.ts'
 import { maxJqLength } from '../model/jq-limits.ts'
 import { jqBinaries } from './jq-operators.ts'
 import type { JqFunction, JqNode, JqPattern } from '../model/jq-syntax.ts'
@@ -10,7 +10,7 @@ import { type JqToken, tokenizeJq } from './tokenize-jq.ts'
 
 /** Throws RuleError with the place. */
 export function parseJq(program: string): JqNode {
-  if (program.length > maxJqLength) throw limitError('jq: the program is too long', 'maxJqLength', maxJqLength)
+  if (program.length > maxJqLength) throw createLimitError('jq: the program is too long', 'maxJqLength', maxJqLength)
   return new JqParser(tokenizeJq(program)).parseWhole()
 }
 

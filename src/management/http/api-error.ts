@@ -1,7 +1,7 @@
 // A refusal as a value, which handlers return instead of a reply.
 
 import { maskUrlSecrets } from '../../config/index.ts'
-import { type ReasonName, reasonOf, reasons, type ResultCodeName, resultCodes } from '../../contract/index.ts'
+import { type ReasonName, toReason, reasons, type ResultCodeName, resultCodes } from '../../contract/index.ts'
 
 export interface ApiErrorFields {
   readonly code: number
@@ -75,7 +75,7 @@ export function quoteShortened(value: string): string {
 /** `status`: if it is not the default of the code. */
 export function refuse(name: ResultCodeName, message: string, status?: number): ApiError {
   const { code, status: usual } = resultCodes[name]
-  return new ApiError({ code, status: status ?? usual, message, reason: reasonOf(name, status ?? usual) })
+  return new ApiError({ code, status: status ?? usual, message, reason: toReason(name, status ?? usual) })
 }
 
 /** Does the same for a reason of version 5. */

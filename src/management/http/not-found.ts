@@ -1,7 +1,7 @@
 // The response for an unknown path.
 
-import { nearestOf } from '../../config/index.ts'
-import { type Endpoint, urlsOf } from '../../contract/index.ts'
+import { findNearestKey } from '../../config/index.ts'
+import { type Endpoint, listUrls } from '../../contract/index.ts'
 import { type ApiError, refuse } from './api-error.ts'
 
 const methodsOfTheApi = ['GET', 'POST', 'PUT', 'DELETE']
@@ -49,7 +49,7 @@ function listServedPaths(endpoints: Endpoints): readonly Served[] {
   if (known !== undefined) return known
   const methods = new Map<string, string[]>()
   for (const endpoint of Object.values(endpoints)) {
-    for (const url of urlsOf(endpoint)) {
+    for (const url of listUrls(endpoint)) {
       const path = url.replace(/(?<=.)\/$/, '')
       methods.set(path, [...(methods.get(path) ?? []), endpoint.method])
     }
@@ -74,7 +74,7 @@ function suggestPath(endpoints: Endpoints, path: string): string | undefined {
     if (wrong >= 0 && matches(others, rest))
       near.set(segments.with(wrong, known[wrong] ?? '').join('/'), known[wrong] ?? '')
   }
-  const nearest = nearestOf(path, near.keys())
+  const nearest = findNearestKey(path, near.keys())
   return nearest === undefined ? undefined : `did you mean ${nearest.slice(0, maxPathInMessage)}?`
 }
 

@@ -8,7 +8,7 @@ import {
   type RequestOf,
   type Shape,
   type ShapeError,
-  shapeOf,
+  compileShape,
 } from '../../contract/index.ts'
 import { type ApiError, refuse, quoteShortened } from './api-error.ts'
 import { findJsonFault } from './find-json-fault.ts'
@@ -25,9 +25,9 @@ export class RequestShapes {
   constructor(endpoint: Endpoint) {
     const { params, query, body, bodyCheckedBy } = endpoint
     this.endpoint = endpoint
-    this.params = params === undefined ? undefined : shapeOf(params)
-    this.query = query === undefined ? undefined : shapeOf(query)
-    this.body = typeof body === 'object' && bodyCheckedBy === undefined ? shapeOf(body) : undefined
+    this.params = params === undefined ? undefined : compileShape(params)
+    this.query = query === undefined ? undefined : compileShape(query)
+    this.body = typeof body === 'object' && bodyCheckedBy === undefined ? compileShape(body) : undefined
   }
 }
 

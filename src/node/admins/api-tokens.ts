@@ -1,7 +1,7 @@
 // Authenticates users of the management API by signed tokens.
 
 import { checkToken, readTokenKeys } from '../../access/index.ts'
-import { configErrorAt, formatConfigError, type GodwitConfig } from '../../config/index.ts'
+import { createConfigError, formatConfigError, type GodwitConfig } from '../../config/index.ts'
 import { isNamespaceName } from '../../core/index.ts'
 import type { LoggedIn, Tokens } from '../../management/index.ts'
 
@@ -13,7 +13,7 @@ export function createApiTokens({ http, places }: GodwitConfig): { tokens: Token
   const createProblem = (message: string, hint?: string): { problem: string } => {
     const nowhere = { file: 'configuration', line: 0, column: 0 }
     return {
-      problem: formatConfigError(configErrorAt(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, message, hint)),
+      problem: formatConfigError(createConfigError(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, message, hint)),
     }
   }
   if (keyText === undefined) {

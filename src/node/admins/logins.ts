@@ -37,17 +37,18 @@ interface Login {
   lastShownAtMs: number
 }
 
-export function createAdminLogins({ records, readConfiguredAccount: own, canLogIn, nowMs }: LoginDependencies): Logins {
+export function createAdminLogins({ records, readConfiguredAccount, canLogIn, nowMs }: LoginDependencies): Logins {
   /** By digest of the token, the least recently used first. */
   const logins = new Map<string, Login>()
   let lastNumber = 0
   const findPassword = (name: string): object | undefined => {
     if (!canLogIn(name)) return undefined
-    if (name === own().username && own().password !== undefined) return own()
+    if (name === readConfiguredAccount().username && readConfiguredAccount().password !== undefined)
+      return readConfiguredAccount()
     return records.find({ kind: 'account', name })?.password
   }
   const findCaller = (name: string): LoggedIn | undefined => {
-    if (name === own().username) return createConfiguredCaller(own())
+    if (name === readConfiguredAccount().username) return createConfiguredCaller(readConfiguredAccount())
     const record = records.find({ kind: 'account', name })
     return record === undefined ? undefined : toCaller(record)
   }

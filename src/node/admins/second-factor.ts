@@ -28,13 +28,13 @@ const maxRemembered = 8_192
 
 export function createSecondFactors({
   records,
-  readConfiguredAccount: own,
+  readConfiguredAccount,
   nodeName,
   nowMs,
 }: SecondFactorDependencies): SecondFactors {
   const wrong = new Map<string, WrongCodes>()
   const find = (name: string): AccountRecord | undefined => {
-    if (name === own().username && own().password !== undefined) return undefined
+    if (name === readConfiguredAccount().username && readConfiguredAccount().password !== undefined) return undefined
     return records.find({ kind: 'account', name })
   }
   const readWrongCodes = (name: string): WrongCodes => {

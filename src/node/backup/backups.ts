@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import {
   accountTables,
   archiveLimits,
-  problemOfArchive,
+  findArchiveProblem,
   type TableName,
   tableNames,
   type TableRecord,
@@ -281,7 +281,7 @@ export class Backups {
       const checked = await checkFile(opened, { ...readLimits(this.#dependencies), onProgress })
       if ('symbol' in checked) return checked
       const { meta, counts, members } = checked
-      const foreign = problemOfArchive(checked, this.#dependencies.version)
+      const foreign = findArchiveProblem(checked, this.#dependencies.version)
       if (foreign !== undefined) return createRefusal('BAD_REQUEST', foreign)
       return {
         file: opened.file,

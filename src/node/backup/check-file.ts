@@ -7,7 +7,7 @@ import {
   InvalidArchive,
   checkArchive,
   type CheckedArchive,
-  folderOfArchive,
+  toArchiveFolder,
   type TableName,
   type TableRecord,
 } from '../../backup/index.ts'
@@ -36,7 +36,7 @@ export async function checkFile(
   const budget = new ScanBudget()
   try {
     return await checkArchive(readPieces(handle), {
-      folder: folderOfArchive(filename),
+      folder: toArchiveFolder(filename),
       maxLineBytes: computeMaxLineBytes(maxPacketBytes),
       ...(onRecord === undefined ? {} : { onRecord }),
       onPiece: (table, count, total) => {

@@ -3,7 +3,7 @@
 
 import {
   type CheckedArchive,
-  nameOfRecord,
+  formatRecordName,
   type TableName,
   tableNames,
   type TableRecord,
@@ -50,12 +50,12 @@ export class Comparison {
       digests = new Map()
       this.#unmatched.set(table, digests)
     }
-    digests.set(computeDigest(nameOfRecord(record)), computeDigest(writeRow(table, record)))
+    digests.set(computeDigest(formatRecordName(record)), computeDigest(writeRow(table, record)))
   }
 
   addSecond(table: TableName, record: TableRecord): void {
     const digests = this.#unmatched.get(table)
-    const name = computeDigest(nameOfRecord(record))
+    const name = computeDigest(formatRecordName(record))
     const before = digests?.get(name)
     digests?.delete(name)
     if (before === undefined) this.#count(table, 'second', record)
@@ -63,7 +63,7 @@ export class Comparison {
   }
 
   addFirstAgain(table: TableName, record: TableRecord): void {
-    if (this.#unmatched.get(table)?.delete(computeDigest(nameOfRecord(record))) === true)
+    if (this.#unmatched.get(table)?.delete(computeDigest(formatRecordName(record))) === true)
       this.#count(table, 'first', record)
   }
 
@@ -84,7 +84,7 @@ export class Comparison {
       this.#tables.set(table, difference)
     }
     difference[where === 'first' ? 'onlyInFirst' : where === 'second' ? 'onlyInSecond' : 'different']++
-    if (difference.examples.length < maxExamples) difference.examples.push({ name: nameOfRecord(record), where })
+    if (difference.examples.length < maxExamples) difference.examples.push({ name: formatRecordName(record), where })
   }
 }
 

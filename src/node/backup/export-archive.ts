@@ -124,7 +124,7 @@ async function spoolTables(
   {
     spool,
     moment,
-    createSpool: newSpool,
+    createSpool,
   }: { spool: TableSpool; moment: Pick<ReturnType<typeof takeSnapshot>, 'records'>; createSpool: () => TableSpool },
   attempt = 1,
 ): Promise<{ readonly tables: readonly Marked[]; readonly counts: Readonly<Record<string, number>> }> {
@@ -146,7 +146,7 @@ async function spoolTables(
     return spoolTables(
       dependencies,
       plan,
-      { spool: newSpool(), moment: takeSnapshot(dependencies, plan), createSpool: newSpool },
+      { spool: createSpool(), moment: takeSnapshot(dependencies, plan), createSpool: createSpool },
       attempt + 1,
     )
   }
@@ -179,11 +179,11 @@ export function collectConfiguration(
 
 /** The configuration of a namespace for its archive, without files: it has none of its own. */
 export function selectNamespace(
-  { readConfiguration: configuration }: Pick<ExportDependencies, 'readConfiguration'>,
+  { readConfiguration }: Pick<ExportDependencies, 'readConfiguration'>,
   namespace: string,
   rootKeys?: readonly string[],
 ): PlainValue {
-  return selectNamespaceConfiguration(configuration().written, namespace, rootKeys)
+  return selectNamespaceConfiguration(readConfiguration().written, namespace, rootKeys)
 }
 
 function createConfigurationMembers(dependencies: ExportDependencies, plan: ExportPlan): Marked[] {

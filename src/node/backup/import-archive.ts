@@ -8,7 +8,7 @@
 
 import {
   type CheckedArchive,
-  folderOfArchive,
+  toArchiveFolder,
   ownProduct,
   type TableName,
   tableNames,
@@ -163,7 +163,7 @@ async function carryOut(
     dependencies,
     {
       content: readPieces(archive.handle),
-      folder: folderOfArchive(archive.filename),
+      folder: toArchiveFolder(archive.filename),
       maxLineBytes: computeMaxLineBytes(maxPacketBytes),
     },
     {

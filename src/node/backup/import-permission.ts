@@ -3,7 +3,7 @@
 import {
   accountTables,
   type CheckedArchive,
-  problemOfArchive,
+  findArchiveProblem,
   type Profile,
   type TableName,
 } from '../../backup/index.ts'
@@ -35,7 +35,7 @@ export function checkArchive(
   checked: CheckedArchive,
 ): BackupRefusal | undefined {
   const { meta } = checked
-  const foreign = problemOfArchive(checked, version)
+  const foreign = findArchiveProblem(checked, version)
   if (foreign !== undefined) return createRefusal('BAD_REQUEST', foreign)
   if (meta.namespace !== scope.namespace) {
     const message = `the archive is of ${describeScope(meta.namespace)} and cannot be imported for ${describeScope(scope.namespace)}`

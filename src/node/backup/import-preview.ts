@@ -1,7 +1,7 @@
 // Computes what the tables of an archive would change, without changing it.
 
 import { createHash } from 'node:crypto'
-import { nameOfRecord, type TableName, tableNames, type TableRecord, writeRow } from '../../backup/index.ts'
+import { formatRecordName, type TableName, tableNames, type TableRecord, writeRow } from '../../backup/index.ts'
 import {
   type TableChange,
   maxConflictsReported,
@@ -49,7 +49,7 @@ export class ImportPreview {
     const budget = new ScanBudget()
     for await (const record of retained) {
       if (budget.isExhausted()) await budget.pause()
-      const digest = this.#retained.get(computeDigest(nameOfRecord(record)))
+      const digest = this.#retained.get(computeDigest(formatRecordName(record)))
       if (digest === undefined) continue
       const isSame = digest === computeDigest(writeRow('retained-messages', record))
       change[isSame ? 'unchanged' : 'updates']++

@@ -2,12 +2,12 @@
 // messages go to the shards that own their topics.
 
 import {
-  archiveMembers,
-  linesOf,
-  nameOfRecord,
-  recordIn,
+  readArchiveMembers,
+  readLines,
+  formatRecordName,
+  parseRecordLine,
   type TableName,
-  tableOfMember,
+  findMemberTable,
   type TableRecord,
   writeRow,
 } from '../../backup/index.ts'
@@ -67,7 +67,7 @@ export function previewRecord(
 }
 
 export function recordConflict(change: Counted, record: TableRecord): void {
-  if (change.conflicts.length < maxConflictsReported) change.conflicts.push(nameOfRecord(record))
+  if (change.conflicts.length < maxConflictsReported) change.conflicts.push(formatRecordName(record))
 }
 
 /**
@@ -84,16 +84,19 @@ export async function importTables(
 ): Promise<{ readonly changes: readonly TableChange[]; readonly failures: Readonly<Record<string, string>> }> {
   const changes: TableChange[] = []
   const failures: Record<string, string> = {}
-  for await (const member of archiveMembers(archive.content, archive.folder)) {
-    const table = tableOfMember(member.name)
+  for await (const member of readArchiveMembers(archive.content, archive.folder)) {
+    const table = findMemberTable(member.name)
     if (table === undefined || !plan.tables.includes(table)) continue
     const importer =
       table === 'retained-messages' ? new RetainedImporter(dependencies) : new RecordImporter(dependencies, table)
     try {
       let number = 0
-      for await (const lines of linesOf(member.readContent(), { name: member.name, maxBytes: archive.maxLineBytes })) {
+      for await (const lines of readLines(member.readContent(), {
+        name: member.name,
+        maxBytes: archive.maxLineBytes,
+      })) {
         for (const line of lines) {
-          await importer.take(recordIn(table, line, { member: member.name, number: ++number }))
+          await importer.take(parseRecordLine(table, line, { member: member.name, number: ++number }))
         }
         plan.onProgress(table, number)
       }

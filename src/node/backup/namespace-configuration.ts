@@ -3,7 +3,7 @@
 // name nothing of another namespace, whatever it contains.
 
 import { isDeepStrictEqual } from 'node:util'
-import { mapActionNames, refusalOfFiles } from '../../actions/index.ts'
+import { mapActionNames, findFileProblem } from '../../actions/index.ts'
 import type { PlainValue } from '../../config/index.ts'
 import { toScopedName, splitScopedName } from '../../core/index.ts'
 
@@ -67,7 +67,7 @@ export function findNamespaceFileProblem(own: Group, current: Group): string | u
   for (const item of listItems(own)) {
     const before = known.get(formatKey(item))
     if (before !== undefined && isDeepStrictEqual(copyPlain(before), copyPlain(item.settings))) continue
-    const refusal = refusalOfFiles(item.type, item.settings)
+    const refusal = findFileProblem(item.type, item.settings)
     if (refusal !== undefined) return `${formatKey(item)}: ${refusal}`
   }
   return undefined

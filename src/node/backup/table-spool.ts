@@ -5,7 +5,7 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
-import { memberOfTable, type MemberToWrite, type TableName, type TableRecord, writeRow } from '../../backup/index.ts'
+import { toTableMember, type MemberToWrite, type TableName, type TableRecord, writeRow } from '../../backup/index.ts'
 import { ScanBudget } from '../records/record-scan.ts'
 import { readPieces, writeAt } from './open-file.ts'
 
@@ -51,7 +51,7 @@ export class TableSpool {
     onCount(count)
     const bytes = this.#end - start
     const readContent = (): AsyncIterable<Buffer> => readPieces(this.#handle, start, start + bytes)
-    const member = { name: memberOfTable(table), bytes, readContent }
+    const member = { name: toTableMember(table), bytes, readContent }
     return { member, sha256: hash.digest('hex'), count }
   }
 

@@ -7,19 +7,19 @@ import { readFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { type BridgeFacts, bridgeSettings, connectTimeoutOf } from '../../bridges/index.ts'
-import { sourceBridgeName, sourceOfBridge } from '../../core/index.ts'
+import { type BridgeFacts, toBridgeSettings, toConnectTimeoutMs } from '../../bridges/index.ts'
+import { toSourceBridgeName, parseSourceBridgeName } from '../../core/index.ts'
 import {
-  bridgesOfAws,
+  createAwsBridges,
   type GodwitConfig,
   type MqttBridgeConfig,
   parseServerUrl,
-  spoolMessagesIn,
-  tlsOfBridge,
-  verifiesPeer,
+  toSpoolMessages,
+  selectBridgeTls,
+  isPeerVerified,
 } from '../../config/index.ts'
 import type { BridgeLink, BridgeAssignment, BridgeReport } from '../../shard/index.ts'
-import { problemOfDialFiles } from '../../transports/index.ts'
+import { findDialFilesProblem } from '../../transports/index.ts'
 import { toMqttSources } from './to-mqtt-sources.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 
@@ -75,12 +75,12 @@ export class BridgeConfig implements ConfigConsumer {
 
   /** The last reports of all bridges, at most a second old. */
   get latest(): readonly BridgeReport[] {
-    return this.#latest.filter(({ name }) => sourceOfBridge(name) === undefined)
+    return this.#latest.filter(({ name }) => parseSourceBridgeName(name) === undefined)
   }
 
   /** The last reports of the bridges of sources, at most a second old. */
   get latestOfSources(): readonly BridgeReport[] {
-    return this.#latest.filter(({ name }) => sourceOfBridge(name) !== undefined)
+    return this.#latest.filter(({ name }) => parseSourceBridgeName(name) !== undefined)
   }
 
   get #latest(): readonly BridgeReport[] {
@@ -109,7 +109,7 @@ export function planBridges(
 ): { readonly plans: readonly BridgeAssignment[] } | Problem {
   const { bridges, core } = config
   const brokerId = deriveBrokerId(secret)
-  const spoolMessages = spoolMessagesIn(bridges.mqtt.cache)
+  const spoolMessages = toSpoolMessages(bridges.mqtt.cache)
   const plans: BridgeAssignment[] = []
   const add = (
     name: string,
@@ -117,7 +117,7 @@ export function planBridges(
     where: Pick<BridgeFacts, 'key' | 'isOfAws'>,
   ): Problem | undefined => {
     const facts = { brokerId, link: toLink(bridge, core.maxPacketBytes), spoolMessages, ...where }
-    const read = bridgeSettings(name, bridge, facts)
+    const read = toBridgeSettings(name, bridge, facts)
     if ('problem' in read) return read
     plans.push({ name, config: bridge, facts })
     return undefined
@@ -126,14 +126,14 @@ export function planBridges(
     const problem = add(name, bridge, { key: `bridges.mqtt.${name}` })
     if (problem !== undefined) return problem
   }
-  for (const [name, bridge] of bridgesOfAws(bridges)) {
+  for (const [name, bridge] of createAwsBridges(bridges)) {
     const problem = add(name, bridge, { key: `bridges.${name}`, isOfAws: true })
     if (problem !== undefined) return problem
   }
   const sources = toMqttSources(config)
   if ('problem' in sources) return sources
   for (const [name, bridge] of sources.bridges) {
-    const problem = add(sourceBridgeName(`mqtt:${name}`), bridge, { key: `sources.mqtt.${name}` })
+    const problem = add(toSourceBridgeName(`mqtt:${name}`), bridge, { key: `sources.mqtt.${name}` })
     if (problem !== undefined) return problem
   }
   return { plans }
@@ -153,10 +153,10 @@ const defaultHandshakeMs = 60_000
 
 function toLink(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
   const { tcp } = bridge
-  const tls = tlsOfBridge(bridge)
+  const tls = selectBridgeTls(bridge)
   const hasStreams = bridge.multi_stream ?? bridge.quic_multi_stream
   return {
-    connectTimeoutMs: connectTimeoutOf(bridge),
+    connectTimeoutMs: toConnectTimeoutMs(bridge),
     quicHandshakeTimeoutMs: bridge.quic_handshake_timeout === 0 ? defaultHandshakeMs : bridge.quic_handshake_timeout,
     usesTls: tls.enable,
     noDelay: tcp.nodelay,
@@ -164,7 +164,7 @@ function toLink(bridge: MqttBridgeConfig, maxMessageBytes: number): BridgeLink {
     networkInterface: toOptionalText(tcp.bind_interface),
     maxMessageBytes,
     tls: {
-      verifyPeer: verifiesPeer(tls),
+      verifyPeer: isPeerVerified(tls),
       caFile: resolveFile(tls.cacertfile),
       certFile: resolveFile(tls.certfile),
       keyFile: resolveFile(tls.keyfile),
@@ -218,7 +218,7 @@ function findFileProblem(
   const { usesTls, tls } = facts.link as BridgeLink
   const servers = [config.server ?? '', ...(config.hybrid_bridging ? config.hybrid_servers : [])]
   const isSecure = usesTls || servers.some((server) => isSecureServer(server))
-  const problem = config.enable && isSecure ? problemOfDialFiles(tls, read) : undefined
+  const problem = config.enable && isSecure ? findDialFilesProblem(tls, read) : undefined
   return problem === undefined ? undefined : `${facts.key ?? name}.${config.tls.isSet ? 'tls' : 'ssl'}.${problem}`
 }
 

@@ -1,8 +1,8 @@
 // Turns MQTT sources of rules into bridges.
 
-import { bridgeOfSource, type GodwitConfig, type MqttBridgeConfig } from '../../config/index.ts'
-import { sourceTopicPrefix } from '../../core/index.ts'
-import { problemOfServer } from '../../sinks/index.ts'
+import { toBridgeConfig, type GodwitConfig, type MqttBridgeConfig } from '../../config/index.ts'
+import { toSourceTopicPrefix } from '../../core/index.ts'
+import { findServerProblem } from '../../sinks/index.ts'
 import type { Problem } from '../configuration/config-consumers.ts'
 
 const defaultPort = 1_883
@@ -23,11 +23,11 @@ export function toMqttSources({
       return {
         problem: `${key}.connector: connector not found: ${JSON.stringify(connectorName)}; configure connectors.mqtt.${connectorName}`,
       }
-    const problem = problemOfServer(connector, defaultPort)
+    const problem = findServerProblem(connector, defaultPort)
     if (problem !== undefined) return { problem: `connectors.mqtt.${connectorName}.${problem}` }
     if (source.parameters.topic === undefined)
       return { problem: `${key}.parameters.topic: write a topic filter, such as plant/#` }
-    bridges.set(name, bridgeOfSource({ name, source, connector }, sourceTopicPrefix(`mqtt:${name}`)))
+    bridges.set(name, toBridgeConfig({ name, source, connector }, toSourceTopicPrefix(`mqtt:${name}`)))
   }
   return { bridges }
 }

@@ -8,9 +8,9 @@
 
 import {
   type Difference,
-  differences,
+  compareConfigs,
   type GodwitConfig,
-  applyResultOf,
+  toApplyResult,
   toPlain,
   type Warning,
 } from '../../config/index.ts'
@@ -36,7 +36,7 @@ export async function carryOutChange(
   const { config } = loaded
   const refusal = checkChange(current, config, request)
   if (refusal !== undefined) return refusal
-  const found = differences(running, config)
+  const found = compareConfigs(running, config)
   const { waits, live } = current.divideByEffect(config, found)
   const after = waits ? running : config
   const staged = await stageFiles(current, layers, request)
@@ -65,7 +65,7 @@ function checkChange(
   if (masked.length > 0) return refuseMasked(masked)
   const problem = options.findProblem(config)
   if (problem !== undefined) return refuseProblem(problem, config)
-  return checkAccountChange(() => differences(wanted, config), request)
+  return checkAccountChange(() => compareConfigs(wanted, config), request)
 }
 
 async function stageFiles(
@@ -102,10 +102,10 @@ async function concludeChange(
   const { layers, config, found, live, waits, warnings } = done
   const written = layers.document === undefined || !request.writesFile ? nothingChanged : layers.document.values
   const pinned = current.findPinned(written, layers, request)
-  const isNew = differences(current.wanted, config).length > 0
+  const isNew = compareConfigs(current.wanted, config).length > 0
   const running = waits ? current.running : { ...config, settingTexts: readAppliedTexts(current, config, found) }
   current.replace({ layers, wanted: config, running })
-  const { changed, needsRestart, withoutEffect } = applyResultOf(found, live)
+  const { changed, needsRestart, withoutEffect } = toApplyResult(found, live)
   await rememberChange(current, request, isNew)
   logChange(current, request, { live: changed, needsRestart })
   const allWarnings = [...warnings, ...current.options.findWarnings(config)]

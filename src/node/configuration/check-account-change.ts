@@ -1,6 +1,6 @@
 // Settings of API access: the account of `http_server`, the authentication methods, and the origins of browsers.
 
-import { type ConfigObject, type Difference, putValue, valueAt } from '../../config/index.ts'
+import { type ConfigObject, type Difference, putValue, findConfigValue } from '../../config/index.ts'
 import type { ConfigAuthor } from './config-history.ts'
 import { type ConfigDocument, nothingChanged, type TextOrigin } from './layers/config-layers.ts'
 import type { ConfigRefusal } from './config-refusals.ts'
@@ -29,10 +29,12 @@ export function checkAccountChange(
 /** A text without an administrator password leaves the account unchanged. */
 export function keepStoredAccount(document: ConfigDocument, written: ConfigObject): ConfigObject {
   const path = ['http_server', 'password']
-  const stored = valueAt(written, path)
-  if (stored === undefined || valueAt(document.values, path) !== undefined) return nothingChanged
+  const stored = findConfigValue(written, path)
+  if (stored === undefined || findConfigValue(document.values, path) !== undefined) return nothingChanged
   const kept = putValue(nothingChanged, path, stored)
   const namePath = ['http_server', 'username']
-  const name = valueAt(written, namePath)
-  return name === undefined || valueAt(document.values, namePath) !== undefined ? kept : putValue(kept, namePath, name)
+  const name = findConfigValue(written, namePath)
+  return name === undefined || findConfigValue(document.values, namePath) !== undefined
+    ? kept
+    : putValue(kept, namePath, name)
 }

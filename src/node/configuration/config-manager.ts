@@ -11,9 +11,9 @@ import {
   type LoadedConfig,
   mergeObjects,
   putValue,
-  valueAt,
-  withoutValue,
-  withoutValues,
+  findConfigValue,
+  omitValue,
+  omitValues,
 } from '../../config/index.ts'
 import { carryOutChange, rememberChange } from './carry-out-change.ts'
 import { readConfigFile } from './layers/config-files.ts'
@@ -120,7 +120,7 @@ export class ConfigManager {
         ...current.layers,
         untilRestart: mergeObjects(current.layers.untilRestart, part),
       })
-      const sent = withoutValues(settings, listMaskedPaths(settings, this.config))
+      const sent = omitValues(settings, listMaskedPaths(settings, this.config))
       const tried = current.load(mergeUntilRestart(sent), request)
       if ('errors' in tried) return refuseErrors('invalid', tried.errors)
       // The caller expects the setting to be applied. Only the change that requires a restart may be deferred.
@@ -134,7 +134,7 @@ export class ConfigManager {
       if (!persists) return this.#carryOut(mergeUntilRestart(news), request)
       const { document, changes } = current.layers
       const newPaths = listSettings(news, this.config).map(({ path }) => path)
-      const untilRestart = withoutValues(current.layers.untilRestart, newPaths)
+      const untilRestart = omitValues(current.layers.untilRestart, newPaths)
       return this.#carryOut({ document, changes: mergeObjects(changes, news), untilRestart }, request)
     })
   }
@@ -167,13 +167,13 @@ export class ConfigManager {
     return this.#runInTurn(async () => {
       const { document, changes, untilRestart } = this.#current.layers
       if (this.isPinned(path)) return refusePinned([path.join('.')])
-      const isInFile = valueAt(document?.values, path) !== undefined
+      const isInFile = findConfigValue(document?.values, path) !== undefined
       const wanted = value ?? (isInFile ? { kind: 'null' as const, at: nothingChanged.at } : undefined)
-      const rest = withoutValue(changes, path)
+      const rest = omitValue(changes, path)
       const layers = {
         document,
         changes: wanted === undefined ? rest : putValue(rest, path, wanted),
-        untilRestart: withoutValue(untilRestart, path),
+        untilRestart: omitValue(untilRestart, path),
       }
       return this.#carryOut(layers, { name, author, origin: 'api', writesFile: false })
     })

@@ -1,6 +1,6 @@
 // Refusals of configuration changes, with texts for the caller.
 
-import { configErrorAt, formatConfigError, type ConfigError, type GodwitConfig } from '../../config/index.ts'
+import { createConfigError, formatConfigError, type ConfigError, type GodwitConfig } from '../../config/index.ts'
 import type { Problem } from './config-consumers.ts'
 
 export interface ConfigRefusal {
@@ -24,7 +24,7 @@ export function refuseProblem({ problem }: Problem, config?: GodwitConfig): Conf
   const [key = ''] = problem.split(': ', 1)
   const place = config?.places.get(key)
   const message =
-    place === undefined ? problem : formatConfigError(configErrorAt(place, key, problem.slice(key.length + 2)))
+    place === undefined ? problem : formatConfigError(createConfigError(place, key, problem.slice(key.length + 2)))
   return { isDone: false, why: 'invalid', message }
 }
 

@@ -9,7 +9,7 @@ import {
   type GodwitConfig,
   type LoadedConfig,
   mergeObjects,
-  valueAt,
+  findConfigValue,
   putValues,
 } from '../../config/index.ts'
 import type { ConfigAuthor } from './config-history.ts'
@@ -130,7 +130,7 @@ export class CurrentConfiguration {
       const key = path.join('.')
       const [old, now] = [this.wanted.settingTexts.get(key), after.settingTexts.get(key)]
       const isSame = old !== undefined && old.text === now?.text
-      return !isSame || valueAt(this.layers.untilRestart, path) !== undefined
+      return !isSame || findConfigValue(this.layers.untilRestart, path) !== undefined
     })
     return putValues(nothingChanged, news)
   }

@@ -1,6 +1,6 @@
 // The effect that a change of the configuration would have. Nothing is changed.
 
-import { type ConfigObject, type Difference, differences, mergeObjects } from '../../config/index.ts'
+import { type ConfigObject, type Difference, compareConfigs, mergeObjects } from '../../config/index.ts'
 import { type ConfigLayers, loadLayers } from './layers/config-layers.ts'
 import type { ConfigOutcome, PreviewedChange } from './config-outcome.ts'
 import { type ConfigRefusal, refuseErrors, refuseProblem } from './config-refusals.ts'
@@ -15,7 +15,7 @@ export function previewLayers(
   const loaded = current.load(layers, { origin: 'api' })
   if ('errors' in loaded) return refuseErrors('invalid', loaded.errors)
   const problem = current.options.findProblem(loaded.config)
-  return problem === undefined ? differences(current.wanted, loaded.config) : refuseProblem(problem, loaded.config)
+  return problem === undefined ? compareConfigs(current.wanted, loaded.config) : refuseProblem(problem, loaded.config)
 }
 
 /** Returns a preview in the form of a change that was carried out. */
@@ -49,6 +49,6 @@ export function previewSettings(
   // `problemOf` reads files as well.
   const problem = passesOverFiles ? undefined : options.findProblem(config)
   if (problem !== undefined) return refuseProblem(problem, config)
-  const { live, needsRestart } = current.divideByEffect(config, differences(wanted, config))
+  const { live, needsRestart } = current.divideByEffect(config, compareConfigs(wanted, config))
   return { isDone: true, config, live, needsRestart }
 }

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import {
   type Environment,
   type ConfigError,
-  configErrorAt,
+  createConfigError,
   type GodwitConfig,
   type Warning,
 } from '../../config/index.ts'
@@ -171,7 +171,9 @@ function warnOfNewer(shipped: string | undefined, file: string | undefined): rea
   if (shipped === undefined || file === undefined || shipped === file) return []
   if (!isNewer(shipped, file)) return []
   const message = `${shipped} is newer, but this file counts: the API has written it`
-  return [configErrorAt({ file, line: 0, column: 0 }, '', message, 'name the other with --config, or remove this one')]
+  return [
+    createConfigError({ file, line: 0, column: 0 }, '', message, 'name the other with --config, or remove this one'),
+  ]
 }
 
 /** False if this account cannot read the one or the other. */

@@ -7,7 +7,7 @@
 //   bridges.mqtt.b    (nothing)              bridges.mqtt.b          bridges.mqtt.b = null
 
 import {
-  configErrorAt,
+  createConfigError,
   type ConfigError,
   type ConfigObject,
   type ConfigValue,
@@ -16,9 +16,9 @@ import {
   mergeObjects,
   parseOverride,
   putValue,
-  valueAt,
+  findConfigValue,
   type Warning,
-  withoutValue,
+  omitValue,
 } from '../../config/index.ts'
 import type { ConfigAuthor } from './config-history.ts'
 import { type ConfigLayers, nothingChanged } from './layers/config-layers.ts'
@@ -66,10 +66,10 @@ export function removeFromLayers(
   const warnings: Warning[] = []
   for (const path of paths) {
     const { document, changes, untilRestart } = layers
-    const isStored = [changes, untilRestart].some((part) => valueAt(part, path) !== undefined)
+    const isStored = [changes, untilRestart].some((part) => findConfigValue(part, path) !== undefined)
     const removed = load({ ...layers, untilRestart: putValue(untilRestart, path, none) })
     if (!isStored && !hasSettings(config, path) && 'errors' in removed) return refuseErrors('invalid', removed.errors)
-    const inFile = valueAt(document?.values ?? nothingChanged, path)
+    const inFile = findConfigValue(document?.values ?? nothingChanged, path)
     const isEntry = 'config' in removed && !hasSettings(removed.config, path)
     const rest = removePath(changes, path)
     layers = {
@@ -85,7 +85,7 @@ export function removeFromLayers(
 const none: ConfigValue = { kind: 'null', at: nothingChanged.at }
 
 function warnOnlyInFile(path: Path, { at }: ConfigValue): Warning {
-  return configErrorAt(at, path.join('.'), 'the configuration file sets this value', 'edit the file and reload it')
+  return createConfigError(at, path.join('.'), 'the configuration file sets this value', 'edit the file and reload it')
 }
 
 /** Returns whether the configuration has a setting at `path` or below. */
@@ -97,11 +97,11 @@ function hasSettings({ settingTexts }: GodwitConfig, path: Path): boolean {
 
 /** Also without sections that become empty: an empty section of listeners would be a listener with defaults. */
 function removePath(object: ConfigObject, path: Path): ConfigObject {
-  let rest = withoutValue(object, path)
+  let rest = omitValue(object, path)
   for (let length = path.length - 1; length > 0; length -= 1) {
-    const section = valueAt(rest, path.slice(0, length))
+    const section = findConfigValue(rest, path.slice(0, length))
     if (section?.kind !== 'object' || section.entries.size > 0) break
-    rest = withoutValue(rest, path.slice(0, length))
+    rest = omitValue(rest, path.slice(0, length))
   }
   return rest
 }

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileErrorText } from '../../telemetry/index.ts'
+import { describeFileError } from '../../telemetry/index.ts'
 import { dataEntries } from './data-entries.ts'
 import { wasUsed } from './earlier-run.ts'
 
@@ -37,7 +37,7 @@ export async function settleAccessSecret(directory: string): Promise<AccessSecre
 }
 
 function describeUnreadable(path: string, error: unknown): string {
-  return `${path}: ${fileErrorText(error)}: make it readable for this account, or restore it; without it, delete it, and all users of the API log in again`
+  return `${path}: ${describeFileError(error)}: make it readable for this account, or restore it; without it, delete it, and all users of the API log in again`
 }
 
 function describeLoss(path: string, found: Buffer | undefined): string {

@@ -4,7 +4,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { dataEntries } from './data-entries.ts'
-import { fileErrorText } from '../../telemetry/index.ts'
+import { describeFileError } from '../../telemetry/index.ts'
 
 const nameFile = dataEntries.nodeName
 
@@ -18,7 +18,7 @@ export async function settleNodeName(
   try {
     known = await readName(path)
   } catch (error) {
-    return { problem: `${path}: ${fileErrorText(error)}: make it a readable file, or delete it and set node.name` }
+    return { problem: `${path}: ${describeFileError(error)}: make it a readable file, or delete it and set node.name` }
   }
   const name = configured ?? known ?? `godwit@${hostname()}`
   if (name === known) return name

@@ -3,7 +3,12 @@
 import { randomBytes } from 'node:crypto'
 import { type GodwitConfig, toTlsConfig } from '../../config/index.ts'
 import type { GatewayAssignment, GatewayType } from '../../shard/index.ts'
-import { type DtlsSettings, problemOfDtls, problemOfTlsFiles, unreadableTlsFiles } from '../../transports/index.ts'
+import {
+  type DtlsSettings,
+  findDtlsProblem,
+  findTlsFilesProblem,
+  findUnreadableTlsFiles,
+} from '../../transports/index.ts'
 import { toAbsoluteFiles } from '../listeners/listener-addresses.ts'
 
 export type Gateway = GodwitConfig['gateways'][GatewayType]
@@ -51,23 +56,23 @@ export function findSecurityProblems(socket: GatewaySocket): readonly SecurityPr
 }
 
 function findUnreadableFiles(socket: GatewaySocket): readonly SecurityProblem[] {
-  if (socket.kind === 'ssl') return unreadableTlsFiles(toAbsoluteFiles(toTlsConfig(socket.listener)))
+  if (socket.kind === 'ssl') return findUnreadableTlsFiles(toAbsoluteFiles(toTlsConfig(socket.listener)))
   if (socket.kind !== 'dtls') return []
-  const problems = unreadableTlsFiles(toDtlsSettings(socket.listener.dtls_options).files)
+  const problems = findUnreadableTlsFiles(toDtlsSettings(socket.listener.dtls_options).files)
   return problems.map(({ setting, message }) => ({ setting: `dtls_options.${setting}`, message }))
 }
 
 /** Returns why the files of a socket cannot be used; undefined: they can. */
 export function findSecurityProblem(socket: GatewaySocket): SecurityProblem | undefined {
   if (socket.kind === 'dtls') {
-    const problem = problemOfDtls(toDtlsSettings(socket.listener.dtls_options))
+    const problem = findDtlsProblem(toDtlsSettings(socket.listener.dtls_options))
     return problem === undefined ? undefined : { ...problem, setting: `dtls_options.${problem.setting}` }
   }
   if (socket.kind !== 'ssl') return undefined
   const { certfile, keyfile, psk, psk_file: pskFile } = socket.listener
   if (!psk && pskFile === undefined && (certfile === undefined || keyfile === undefined))
     return { setting: 'certfile', message: 'is missing; set certfile and keyfile, psk_file, or psk' }
-  return problemOfTlsFiles(toAbsoluteFiles(toTlsConfig(socket.listener)))
+  return findTlsFilesProblem(toAbsoluteFiles(toTlsConfig(socket.listener)))
 }
 
 /** Returns the security settings for the shard of the socket. */

@@ -7,7 +7,7 @@ import type { ListenerAuthentication } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import { createAddressTable, type ObjectDefinition } from '../../gateways/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayType } from '../../shard/index.ts'
-import { listenErrorText } from '../../transports/index.ts'
+import { describeListenError } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { listHosts, listPortHosts, isLoopbackAddress } from '../listeners/listener-addresses.ts'
 import { type Place, reserveTcpPort, reserveUdpPort } from '../listeners/reserve-port.ts'
@@ -205,7 +205,7 @@ async function resolveAddress({ socket, hosts }: Source, before: GatewayPlan): P
       return reserved.place
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      problem = listenErrorText(error as NodeJS.ErrnoException, host, port)
+      problem = describeListenError(error as NodeJS.ErrnoException, host, port)
       // The next host is tried only if the machine does not have this address.
       if (code !== 'EAFNOSUPPORT' && code !== 'EADDRNOTAVAIL') return { problem }
     }

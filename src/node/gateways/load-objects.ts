@@ -3,7 +3,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ObjectDefinition, parseObjectDefinition } from '../../gateways/index.ts'
-import { fileErrorText } from '../../telemetry/index.ts'
+import { describeFileError } from '../../telemetry/index.ts'
 import type { Problem } from '../configuration/config-consumers.ts'
 
 const maxFiles = 1_000
@@ -27,7 +27,7 @@ export async function loadObjects(
       objects.push(parsed)
     }
   } catch (error) {
-    return { problem: `${directory} cannot be read: ${fileErrorText(error)}` }
+    return { problem: `${directory} cannot be read: ${describeFileError(error)}` }
   }
   return { objects }
 }

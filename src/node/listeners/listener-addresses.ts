@@ -9,11 +9,11 @@ import type { GodwitConfig, ListenerConfig, TlsConfig } from '../../config/index
 import { reserveTcpPort, reserveUdpPort, type Place, type ReservedPort } from './reserve-port.ts'
 import {
   isSocketPath,
-  problemOfQuicFiles,
-  problemOfTlsFiles,
+  findQuicFilesProblem,
+  findTlsFilesProblem,
   type TlsProblem,
-  unreadableTlsFiles,
-  listenErrorText,
+  findUnreadableTlsFiles,
+  describeListenError,
 } from '../../transports/index.ts'
 
 /** A configured listener, resolved for this machine. File names are absolute. */
@@ -82,14 +82,14 @@ function resolveFiles(listener: ListenerConfig, { host, port }: Place): Resolved
 }
 
 function findContentProblem(kind: ListenerConfig['kind'], tls: TlsConfig): TlsProblem | undefined {
-  return kind === 'quic' ? problemOfQuicFiles(tls) : problemOfTlsFiles(tls)
+  return kind === 'quic' ? findQuicFilesProblem(tls) : findTlsFilesProblem(tls)
 }
 
 /** Returns every reason why a listener cannot use its files. Each starts with the key of a setting. */
 export function findListenerFileProblems(listener: ListenerConfig): string[] {
   if (!('tls' in listener)) return []
   const tls = toAbsoluteFiles(listener.tls)
-  const unreadable = unreadableTlsFiles(tls)
+  const unreadable = findUnreadableTlsFiles(tls)
   const ofContents = unreadable.length === 0 ? findContentProblem(listener.kind, tls) : undefined
   const problems = ofContents === undefined ? unreadable : [ofContents]
   return problems.map((problem) => `${formatFileKey(listener, problem)}: ${problem.message}`)
@@ -109,7 +109,7 @@ export function findListenerFileProblem(
   for (const listener of listeners) {
     const isKnown = isDeepStrictEqual(before.get(`${listener.kind} ${listener.name}`), listener)
     if (!('tls' in listener) || isKnown) continue
-    const problem = problemOfTlsFiles(toAbsoluteFiles(listener.tls), read)
+    const problem = findTlsFilesProblem(toAbsoluteFiles(listener.tls), read)
     if (problem !== undefined) return `${formatFileKey(listener, problem)}: ${problem.message}`
   }
   return undefined
@@ -176,7 +176,7 @@ async function reserveFirst(
     const { code } = error as NodeJS.ErrnoException
     const isMissing = code === 'EAFNOSUPPORT' || code === 'EADDRNOTAVAIL'
     if (isMissing && others.length > 0) return reserveFirst(listener, others, taken)
-    const why = listenErrorText(error as NodeJS.ErrnoException, host, listener.port)
+    const why = describeListenError(error as NodeJS.ErrnoException, host, listener.port)
     return { code, host, problem: `${formatKey(listener, 'bind')}: ${why}` }
   }
 }

@@ -11,7 +11,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { GodwitConfig, ListenerConfig } from '../../config/index.ts'
 import type { ListenerDifference, ListenerStep, ShardListener } from '../../shard/index.ts'
 import { type ListenerCounts, type Log, readListenerTable } from '../../telemetry/index.ts'
-import { isSocketPath, usedSlots } from '../../transports/index.ts'
+import { isSocketPath, countUsedSlots } from '../../transports/index.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
 import { resolveChanged, listHosts, type ListenerAddress, resolveListener } from './listener-addresses.ts'
 import { omitMissingQuic } from './omit-missing-quic.ts'
@@ -90,7 +90,7 @@ export class ListenerManager {
         listener,
         isRunning: !isStopped,
         shards: onlyOnShard === undefined ? this.#options.shards : 1,
-        connections: connectionSlots === undefined ? 0 : usedSlots(connectionSlots),
+        connections: connectionSlots === undefined ? 0 : countUsedSlots(connectionSlots),
         ...(counts === undefined ? { accepted: 0, refused: 0 } : readListenerTable(counts)),
       }),
     )

@@ -1,5 +1,5 @@
 import type { Log } from '../../telemetry/index.ts'
-import { problemOfQuic } from '../../transports/index.ts'
+import { findQuicProblem } from '../../transports/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 
 /** Returns the listeners without those for QUIC if the QUIC library is not available on this machine. */
@@ -8,7 +8,7 @@ export async function omitMissingQuic(
   log: Log,
 ): Promise<readonly ListenerAddress[]> {
   const overQuic = listeners.filter(({ kind }) => kind === 'quic')
-  const problem = overQuic.length === 0 ? undefined : await problemOfQuic()
+  const problem = overQuic.length === 0 ? undefined : await findQuicProblem()
   if (problem === undefined) return listeners
   for (const { name, port } of overQuic) {
     log.warn('listener not available', { listener: `quic:${name}`, port, why: problem })

@@ -2,7 +2,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { problemOfQuicFiles, problemOfTlsFiles } from '../../transports/index.ts'
+import { findQuicFilesProblem, findTlsFilesProblem } from '../../transports/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
 
 /** A certificate file of a TLS listener. */
@@ -17,7 +17,7 @@ export function readListenerCertificates(listeners: readonly ListenerAddress[]):
   return listeners.flatMap((listener) => {
     if (!('tls' in listener)) return []
     const { kind, name, tls } = listener
-    const problem = (kind === 'quic' ? problemOfQuicFiles(tls) : problemOfTlsFiles(tls))?.message
+    const problem = (kind === 'quic' ? findQuicFilesProblem(tls) : findTlsFilesProblem(tls))?.message
     const pairs = [...(tls.certificate === undefined ? [] : [tls.certificate]), ...tls.byServerName]
     return pairs.map(({ certFile }): CertificateInForce => {
       const shown = { listener: `${kind}:${name}`, file: certFile }

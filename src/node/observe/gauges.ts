@@ -5,7 +5,7 @@ import { availableParallelism } from 'node:os'
 import {
   type CounterName,
   type LoopDelay,
-  memoryOfThread,
+  readThreadMemory,
   readCounters,
   type ThreadMemory,
   monitorLoop,
@@ -105,7 +105,7 @@ export class Gauges {
     this.#raise('memoryBytes', memoryBytes)
     this.#raise('cpuPercent', cpuPercent)
     const { loopDelay, rates } = { loopDelay: this.#loopDelay, rates: this.#computeRates(counters) }
-    const memory = memoryOfThread()
+    const memory = readThreadMemory()
     return { counters, memoryBytes, cpuPercent, highest: this.#highest, rates, loopDelay, memory }
   }
 

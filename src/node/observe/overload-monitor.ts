@@ -1,6 +1,6 @@
 // Detects a shard whose event loop is late for several seconds: it is overloaded, and all of its clients wait.
 
-import { type Histograms, histogramRows } from '../../telemetry/index.ts'
+import { type Histograms, listHistograms } from '../../telemetry/index.ts'
 import type { Alarms } from './raised-alarms.ts'
 
 /** This delay, in this number of consecutive checks; one check per second. */
@@ -23,7 +23,7 @@ export class OverloadMonitor {
   readonly #seen: Seen[]
 
   constructor(rows: SharedArrayBuffer | LoopDelays, alarms: Alarms) {
-    this.#rows = rows instanceof SharedArrayBuffer ? histogramRows(rows) : rows
+    this.#rows = rows instanceof SharedArrayBuffer ? listHistograms(rows) : rows
     this.#alarms = alarms
     this.#seen = this.#rows.map(() => ({ late: 0, inTime: 0, isRaised: false }))
   }

@@ -78,10 +78,10 @@ export class ResourceMonitor {
   }
 
   async checkDisk(): Promise<void> {
-    const { dataDirectory, alarms, readFreeBytes: freeBytes = readDiskFreeBytes } = this.#options
+    const { dataDirectory, alarms, readFreeBytes = readDiskFreeBytes } = this.#options
     this.#diskFreeBytes = undefined
     try {
-      this.#diskFreeBytes = await freeBytes(dataDirectory)
+      this.#diskFreeBytes = await readFreeBytes(dataDirectory)
     } catch (error) {
       return alarms.raise('disk-unreadable', `the disk under ${dataDirectory}: ${(error as Error).message}`)
     }

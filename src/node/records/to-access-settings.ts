@@ -6,12 +6,12 @@ import {
   hashPassword,
   makeScramRecord,
   readTokenKeys,
-  saltFor,
+  deriveSalt,
   type AccessSettings,
   type AuthenticatorName,
   type RuleSettings,
 } from '../../access/index.ts'
-import { configErrorAt, formatConfigError, type AuthConfig, type GodwitConfig } from '../../config/index.ts'
+import { createConfigError, formatConfigError, type AuthConfig, type GodwitConfig } from '../../config/index.ts'
 
 const noPosition = { file: 'configuration', line: 0, column: 0 }
 
@@ -52,7 +52,7 @@ function findTokenKeyProblem({ auth: { jwt }, places }: GodwitConfig): string | 
   const read = jwt === undefined ? undefined : readTokenKeys(jwt.key)
   if (jwt === undefined || read === undefined || !('problem' in read)) return undefined
   const key = jwt.key.kind === 'jwks' ? 'auth.jwt.jwks_file' : 'auth.jwt.public_key_file'
-  const error = configErrorAt(
+  const error = createConfigError(
     places.get(key) ?? noPosition,
     key,
     `the file has no key that can verify tokens: ${read.problem}`,
@@ -86,7 +86,7 @@ function toScramSettings({ scram }: AuthConfig, secret: Uint8Array): AccessSetti
   if (scram === undefined) return undefined
   const { iterations } = scram
   const users = scram.users.map((user) =>
-    makeScramRecord({ ...user, iterations, createdAtMs: 0, salt: saltFor(user.username, user.algorithm, secret) }),
+    makeScramRecord({ ...user, iterations, createdAtMs: 0, salt: deriveSalt(user.username, user.algorithm, secret) }),
   )
   return { users, iterations, secret }
 }

@@ -1,7 +1,7 @@
 // Exceptions of client libraries on the main thread, which only checks services: the check in progress fails by its time limit.
 
 import { maskUrlSecrets } from '../../config/index.ts'
-import { findFailedLibrary, messageOf } from '../../sinks/index.ts'
+import { findFailedLibrary, formatError } from '../../sinks/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 
 /**
@@ -12,7 +12,7 @@ export function createLibraryReporter(log: Pick<Log, 'warn'>): (error: unknown) 
   return (error) => {
     const library = findFailedLibrary(error)
     if (library === undefined) return false
-    log.warn('library failed', { library, reason: maskUrlSecrets(messageOf(error)) })
+    log.warn('library failed', { library, reason: maskUrlSecrets(formatError(error)) })
     return true
   }
 }

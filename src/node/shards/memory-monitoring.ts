@@ -1,8 +1,8 @@
 // Connects the memory monitor with the shards and the system.
 
 import { type MemoryUse, memoryUses } from '../../core/index.ts'
-import { IdleGc, largestUsers, threadHeap, readMemoryTable } from '../../shard/index.ts'
-import { histogramRows } from '../../telemetry/index.ts'
+import { IdleGc, selectLargestUsers, createThreadHeap, readMemoryTable } from '../../shard/index.ts'
+import { listHistograms } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/raised-alarms.ts'
 import { readResidentBytes } from '../data-dir/machine-limits.ts'
 import { lookIntervalMs, MemoryMonitor, formatMib, shortestCollectionIntervalMs } from '../observe/memory-monitor.ts'
@@ -29,7 +29,7 @@ export interface MemoryObservation {
 }
 
 export function monitorMemory({ memory, histograms, alarms, supervisor }: MemoryDependencies): MemoryObservation {
-  const rows = histogramRows(histograms)
+  const rows = listHistograms(histograms)
   const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
   const readMemoryUse = (): Record<MemoryUse, number> => readMemoryTable(memory.table)
   let mainGc: IdleGc | undefined
@@ -47,7 +47,12 @@ export function monitorMemory({ memory, histograms, alarms, supervisor }: Memory
     collect: () =>
       staggerWithin(shortestCollectionIntervalMs, [
         () => {
-          mainGc ??= new IdleGc({ ...threadHeap(), forget: () => {}, readTraffic: () => 0, readClientBytes: () => 0 })
+          mainGc ??= new IdleGc({
+            ...createThreadHeap(),
+            forget: () => {},
+            readTraffic: () => 0,
+            readClientBytes: () => 0,
+          })
           mainGc.collectNow()
         },
         ...shards.map((shard) => () => supervisor.send(shard, { kind: 'collect-garbage' })),
@@ -76,7 +81,7 @@ async function describeLargest(
   const responses = await Promise.all(
     shards.map((shard) => supervisor.query(shard, { kind: 'memory-users', maxRows: maxNamed })),
   )
-  const users = largestUsers(
+  const users = selectLargestUsers(
     responses.flatMap((found) => found ?? []),
     maxNamed,
   )

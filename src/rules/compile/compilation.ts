@@ -1,7 +1,7 @@
 // What the compilation of one statement collects.
 
 import { maxWarnings } from '../limits/rule-limits.ts'
-import { nearestName, positionAt, quoted } from '../../values/index.ts'
+import { findNearestName, findPosition, quoteText } from '../../values/index.ts'
 import type { CallNode, PathNode } from '../sql/sql-syntax.ts'
 import type { Scope } from './scope.ts'
 
@@ -33,7 +33,7 @@ export class Compilation {
 
   warn(kind: RuleWarning['kind'], at: { readonly start: number }, message: string, hint: string): void {
     if (this.#isFull()) return
-    this.warnings.push({ kind, message, ...positionAt(this.sql, at.start), hint })
+    this.warnings.push({ kind, message, ...findPosition(this.sql, at.start), hint })
   }
 
   #isFull(): boolean {
@@ -45,9 +45,9 @@ export class Compilation {
     const { root } = path
     if (this.#columns === undefined || this.#isFull()) return
     if (scope.has(root) || this.#columns.has(root) || valueNames.has(root)) return
-    const near = nearestName(root, this.#columns)
+    const near = findNearestName(root, this.#columns)
     const hint = near === undefined ? `columns: ${[...this.#columns].join(', ')}` : `did you mean ${near}?`
-    this.warn('unknown-column', path, `no source of this rule has a column ${quoted(root)}`, hint)
+    this.warn('unknown-column', path, `no source of this rule has a column ${quoteText(root)}`, hint)
   }
 
   /** Notes the schema that a call names. A name that is computed is not known before the rule runs. */
@@ -58,8 +58,8 @@ export class Compilation {
 
   warnUnknownFunction(call: CallNode, names: Iterable<string>): void {
     if (this.#isFull()) return
-    const near = nearestName(call.name, names)
+    const near = findNearestName(call.name, names)
     const hint = near === undefined ? '' : `did you mean ${near}?`
-    this.warn('unknown-function', call, `there is no function ${quoted(call.name)}`, hint)
+    this.warn('unknown-function', call, `there is no function ${quoteText(call.name)}`, hint)
   }
 }

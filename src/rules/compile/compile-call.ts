@@ -3,7 +3,7 @@
 import { convertArgument } from '../functions/arguments.ts'
 import { functionTable } from '../functions/function-table.ts'
 import type { RuleFunction, Signature } from '../functions/rule-function.ts'
-import { quoted, RuleError } from '../../values/index.ts'
+import { quoteText, RuleError } from '../../values/index.ts'
 import type { CallNode } from '../sql/sql-syntax.ts'
 import type { Compilation } from './compilation.ts'
 import type { Evaluate } from './frame.ts'
@@ -14,7 +14,7 @@ export function compileCall(call: CallNode, args: readonly Evaluate[], compilati
   compilation.recordSchema(call)
   if (definition === undefined) {
     compilation.warnUnknownFunction(call, functionTable.keys())
-    return createFailingCall(`there is no function ${quoted(call.name)}`)
+    return createFailingCall(`there is no function ${quoteText(call.name)}`)
   }
   const signature = definition.signatures.find((candidate) => takes(candidate, args.length))
   if (signature === undefined) {

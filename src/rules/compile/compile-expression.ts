@@ -8,7 +8,7 @@ import {
   isNumber,
   isText,
   joinTexts,
-  kindOf,
+  getKind,
   negate,
   readKey,
   readPosition,
@@ -16,7 +16,7 @@ import {
   type RuleValue,
   type Step,
   equalsStrictly,
-  textForm,
+  toTextForm,
 } from '../../values/index.ts'
 import { compileCall } from './compile-call.ts'
 import type { Compilation } from './compilation.ts'
@@ -164,7 +164,7 @@ function compileRange(from: number, to: number): Evaluate {
 function compileSlice(path: Evaluate, from: number, to: number): Evaluate {
   return (frame) => {
     const array = path(frame)
-    if (!isArray(array)) throw new RuleError(`a range of positions requires an array, not ${kindOf(array)}`)
+    if (!isArray(array)) throw new RuleError(`a range of positions requires an array, not ${getKind(array)}`)
     frame.budget.countCreated(8 * array.length)
     const toIndex = (position: number): number => (position < 0 ? array.length + position : position - 1)
     return array.slice(Math.max(0, toIndex(from)), Math.max(0, toIndex(to) + 1))
@@ -174,7 +174,7 @@ function compileSlice(path: Evaluate, from: number, to: number): Evaluate {
 function compileSign(operand: Evaluate, isNegative: boolean): Evaluate {
   return (frame) => {
     const value = operand(frame)
-    if (!isNumber(value)) throw new RuleError(`a sign requires a number, not ${kindOf(value)}`)
+    if (!isNumber(value)) throw new RuleError(`a sign requires a number, not ${getKind(value)}`)
     return isNegative ? negate(value) : value
   }
 }
@@ -185,7 +185,7 @@ function compilePlus(left: Evaluate, right: Evaluate): Evaluate {
     const [a, b] = [left(frame), right(frame)]
     if (isNumber(a) && isNumber(b)) return calculate('+', a, b)
     if (!isText(a) && !isText(b)) throw createOperandError('+', a, b)
-    return joinTexts([textForm(a, frame.budget), textForm(b, frame.budget)], frame.budget)
+    return joinTexts([toTextForm(a, frame.budget), toTextForm(b, frame.budget)], frame.budget)
   }
 }
 
@@ -198,7 +198,7 @@ function compileArithmetic(operator: '-' | '*' | '/' | 'div' | 'mod', left: Eval
 }
 
 function createOperandError(operator: string, left: RuleValue, right: RuleValue): RuleError {
-  return new RuleError(`${operator} requires numbers, not ${kindOf(left)} and ${kindOf(right)}`)
+  return new RuleError(`${operator} requires numbers, not ${getKind(left)} and ${getKind(right)}`)
 }
 
 function compileComparison(operator: '=~' | Parameters<typeof compare>[0], left: Evaluate, right: Evaluate): Evaluate {
@@ -209,7 +209,7 @@ function compileComparison(operator: '=~' | Parameters<typeof compare>[0], left:
 function matchesTopic(topic: RuleValue, filter: RuleValue, frame: Frame): boolean {
   if (topic === undefined || filter === undefined) return false
   if (typeof topic !== 'string' || typeof filter !== 'string') {
-    throw new RuleError(`=~ requires a topic and a topic filter, not ${kindOf(topic)} and ${kindOf(filter)}`)
+    throw new RuleError(`=~ requires a topic and a topic filter, not ${getKind(topic)} and ${getKind(filter)}`)
   }
   frame.budget.countRead(topic.length + filter.length)
   return matchesFilter(filter, topic)

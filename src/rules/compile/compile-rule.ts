@@ -131,14 +131,14 @@ interface ConditionContext {
 function createCondition(
   statement: Statement,
   compiled: CompiledStatement,
-  { scope, sql, createFrame: newFrame }: ConditionContext,
+  { scope, sql, createFrame }: ConditionContext,
 ): RuleCondition | undefined {
   const expression = statement.where
   if (expression === undefined) return undefined
   return {
     expression,
     inspect: (parts, event, host) => {
-      const frame = newFrame(event, host)
+      const frame = createFrame(event, host)
       try {
         compiled.prepare(frame)
       } catch (error) {

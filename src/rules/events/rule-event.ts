@@ -8,7 +8,7 @@ import {
   type RuleMap,
   type RuleValue,
   setKey,
-  textFromBytes,
+  toRuleText,
 } from '../../values/index.ts'
 import type { EventName } from './event-definitions.ts'
 
@@ -83,7 +83,7 @@ export class RuleEvent {
 }
 
 function toCanonical(value: RuleValue): RuleValue {
-  return value instanceof Uint8Array ? textFromBytes(value) : value
+  return value instanceof Uint8Array ? toRuleText(value) : value
 }
 
 /** Event fields from a map, for tests and samples. */

@@ -1,7 +1,7 @@
 // The sources of a rule, after FROM: topic filters, events and bridges.
 
 import { hasFilterPrefix, matchesFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
-import { nearestName, quoted } from '../../values/index.ts'
+import { findNearestName, quoteText } from '../../values/index.ts'
 import { RuleCompileError } from '../sql/compile-error.ts'
 import type { SourceNode } from '../sql/sql-syntax.ts'
 import { listColumns, eventDefinitions, type EventName } from './event-definitions.ts'
@@ -41,9 +41,9 @@ export function parseSource(sql: string, source: SourceNode): RuleSource {
   if (text.startsWith(eventPrefix)) {
     const event = findTopicEvent(text)
     if (event !== undefined) return { kind: 'event', text, event }
-    const near = nearestName(text, eventsByTopic.keys())
+    const near = findNearestName(text, eventsByTopic.keys())
     const hint = near === undefined ? `events: ${[...eventsByTopic.keys()].join(', ')}` : `did you mean ${near}?`
-    throw new RuleCompileError(sql, start, `there is no event ${quoted(text)}`, hint)
+    throw new RuleCompileError(sql, start, `there is no event ${quoteText(text)}`, hint)
   }
   if (text.startsWith(bridgePrefix)) return parseBridge(sql, source)
   const filter = parseTopicFilter(text)
@@ -51,7 +51,7 @@ export function parseSource(sql: string, source: SourceNode): RuleSource {
     const hint = text.startsWith('$')
       ? 'a rule receives every message: use the topic filter without prefix'
       : '+ is a whole level, # is the whole last level'
-    throw new RuleCompileError(sql, start, `${quoted(text)} is not a topic filter`, hint)
+    throw new RuleCompileError(sql, start, `${quoteText(text)} is not a topic filter`, hint)
   }
   return oldEventNames.has(text)
     ? { kind: 'topic', text, filter, oldName: createOldName(source) }
@@ -62,11 +62,16 @@ function parseBridge(sql: string, { text, start }: SourceNode): RuleSource {
   const id = text.slice(bridgePrefix.length)
   const colon = id.indexOf(':')
   if (colon <= 0 || colon === id.length - 1) {
-    throw new RuleCompileError(sql, start, `${quoted(text)} is not a bridge`, 'write: $bridges/mqtt:NAME')
+    throw new RuleCompileError(sql, start, `${quoteText(text)} is not a bridge`, 'write: $bridges/mqtt:NAME')
   }
   const filter = id.includes('/') ? undefined : parseTopicFilter(`${text}/#`)
   if (filter === undefined)
-    throw new RuleCompileError(sql, start, `${quoted(text)} is not the name of a source`, 'write: $bridges/mqtt:NAME')
+    throw new RuleCompileError(
+      sql,
+      start,
+      `${quoteText(text)} is not the name of a source`,
+      'write: $bridges/mqtt:NAME',
+    )
   return { kind: 'bridge', text, type: id.slice(0, colon), name: id.slice(colon + 1), filter }
 }
 
@@ -79,7 +84,7 @@ const oldEventNames = new Set([
 function createOldName({ text, start }: SourceNode): OldName {
   return [
     { start },
-    `${quoted(text)} is a topic filter here, not an event`,
+    `${quoteText(text)} is a topic filter here, not an event`,
     'SQL of version 3 must be converted; an event is written "$events/client_connected"',
   ]
 }

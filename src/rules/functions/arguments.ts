@@ -2,13 +2,13 @@
 
 import {
   type Budget,
-  bytesOf,
+  toBytes,
   isArray,
   isInteger,
   isMap,
   isNumber,
   isText,
-  kindOf,
+  getKind,
   RuleError,
   type RuleMap,
   type RuleText,
@@ -52,12 +52,12 @@ export function convertArgument(value: RuleValue, parameter: Parameter, name: st
     default:
       throw parameter.kind satisfies never
   }
-  throw new RuleError(`${name}: ${parameter.name} must be ${wanted[parameter.kind]}, not ${kindOf(value)}`)
+  throw new RuleError(`${name}: ${parameter.name} must be ${wanted[parameter.kind]}, not ${getKind(value)}`)
 }
 
 function requireTextArgument(value: RuleText, parameter: Parameter, name: string, budget: Budget): RuleText {
   budget.countRead(value.length)
-  if (parameter.kind === 'bytes') return bytesOf(value)
+  if (parameter.kind === 'bytes') return toBytes(value)
   if (typeof value === 'string') return value
   throw new RuleError(`${name}: ${parameter.name} is not valid UTF-8`)
 }

@@ -2,7 +2,7 @@
 
 import {
   calculate,
-  integerFromNumber,
+  makeIntegerFromNumber,
   isInteger,
   makeFloat,
   makeInteger,
@@ -26,7 +26,7 @@ function createRoundingFunction(description: string, compute: (x: number) => num
     signatures: ['x: number'],
     returns: 'integer',
     description,
-    run: ([x]) => (isInteger(x) ? x : integerFromNumber(compute(toFloat(x as RuleNumber)))),
+    run: ([x]) => (isInteger(x) ? x : makeIntegerFromNumber(compute(toFloat(x as RuleNumber)))),
   }
 }
 

@@ -1,18 +1,18 @@
 // Functions on the bits of integers and texts.
 
 import {
-  bufferOver,
-  bytesOf,
+  toBuffer,
+  toBytes,
   isText,
-  kindOf,
-  limitError,
+  getKind,
+  createLimitError,
   makeFloat,
   makeInteger,
   maxIntegerBits,
   RuleBits,
   RuleError,
   type RuleValue,
-  textFromBytes,
+  toRuleText,
 } from '../../values/index.ts'
 import { requireInteger, requireOption } from './arguments.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
@@ -28,15 +28,15 @@ function createIntegerFunction(description: string, compute: (x: bigint, y: bigi
 
 /** A negative count shifts in the other direction. */
 function shift(x: bigint, count: bigint): bigint {
-  if (count > maxIntegerBits && x !== 0n) throw limitError('integer too large', 'maxIntegerBits', maxIntegerBits)
+  if (count > maxIntegerBits && x !== 0n) throw createLimitError('integer too large', 'maxIntegerBits', maxIntegerBits)
   // A larger right shift has the same result, and would need memory.
   return count >= 0n ? x << count : x >> (count < -BigInt(2 * maxIntegerBits) ? BigInt(2 * maxIntegerBits) : -count)
 }
 
 function requireBits(value: RuleValue, name: string): RuleBits {
   if (value instanceof RuleBits) return value
-  if (!isText(value)) throw new RuleError(`${name}: the value must be a text, not ${kindOf(value)}`)
-  const bytes = bytesOf(value)
+  if (!isText(value)) throw new RuleError(`${name}: the value must be a text, not ${getKind(value)}`)
+  const bytes = toBytes(value)
   return new RuleBits(bytes, 8 * bytes.length)
 }
 
@@ -65,7 +65,7 @@ function subbits(args: readonly RuleValue[], { budget }: Call): RuleValue {
   const taken = Math.min(count, source.length - start + 1)
   budget.countCreated(taken)
   const bytes = copyBits(source.bytes, start - 1, taken)
-  if (format.type === 'bits') return taken % 8 === 0 ? textFromBytes(bytes) : new RuleBits(bytes, taken)
+  if (format.type === 'bits') return taken % 8 === 0 ? toRuleText(bytes) : new RuleBits(bytes, taken)
   return format.type === 'float' ? decodeFloat(bytes, taken, format.isLittle) : decodeInteger(bytes, taken, format)
 }
 
@@ -82,7 +82,7 @@ function copyBits(bytes: Uint8Array, from: number, count: number): Uint8Array {
 }
 
 function decodeInteger(bytes: Uint8Array, length: number, { isSigned, isLittle }: BitFormat): RuleValue {
-  if (length > maxIntegerBits) throw limitError('integer too large', 'maxIntegerBits', maxIntegerBits)
+  if (length > maxIntegerBits) throw createLimitError('integer too large', 'maxIntegerBits', maxIntegerBits)
   const value = isLittle ? decodeLittleEndian(bytes, length) : decodeBigEndian(bytes, length)
   return makeInteger(isSigned ? BigInt.asIntN(length, value) : value)
 }
@@ -151,7 +151,7 @@ export const bitFunctions: FunctionDefinitions = {
     signatures: ['text: bytes'],
     returns: 'integer',
     description: 'Number of bytes of a text.',
-    run: ([bytes]) => bufferOver(bytes as Uint8Array).length,
+    run: ([bytes]) => toBuffer(bytes as Uint8Array).length,
   },
   subbits: {
     signatures: [

@@ -2,21 +2,21 @@
 
 import { maxDecimals } from '../limits/rule-limits.ts'
 import {
-  comparable,
+  toComparable,
   formatFloat,
-  integerFromNumber,
+  makeIntegerFromNumber,
   isInteger,
   isNumber,
   isText,
-  kindOf,
+  getKind,
   makeFloat,
   parseNumber,
   RuleError,
   type RuleNumber,
   type RuleValue,
-  stringOf,
-  textForm,
-  textFromBytes,
+  requireString,
+  toTextForm,
+  toRuleText,
   toFloat,
 } from '../../values/index.ts'
 import { requireInteger } from './arguments.ts'
@@ -36,14 +36,14 @@ function toBoolean(value: RuleValue): boolean {
 function toInteger(value: RuleValue): RuleValue {
   if (typeof value === 'boolean') return value ? 1 : 0
   const number = requireNumber(value, 'int')
-  return isInteger(number) ? number : integerFromNumber(Math.floor(toFloat(number)))
+  return isInteger(number) ? number : makeIntegerFromNumber(Math.floor(toFloat(number)))
 }
 
 function requireNumber(value: RuleValue, name: string): RuleNumber {
   if (isNumber(value)) return value
   const number = typeof value === 'string' ? parseNumber(value) : undefined
   if (number !== undefined) return number
-  throw new RuleError(`${name}: ${isText(value) ? 'the text is not a number' : `${kindOf(value)} is not a number`}`)
+  throw new RuleError(`${name}: ${isText(value) ? 'the text is not a number' : `${getKind(value)} is not a number`}`)
 }
 
 function roundTo(value: RuleValue, decimals: RuleValue): RuleValue {
@@ -52,13 +52,13 @@ function roundTo(value: RuleValue, decimals: RuleValue): RuleValue {
 }
 
 function toUtf8Text(value: RuleValue, { budget }: Call): RuleValue {
-  return stringOf(textForm(value, budget), 'str_utf8: the text')
+  return requireString(toTextForm(value, budget), 'str_utf8: the text')
 }
 
 function toUtf16Text(value: RuleValue, { budget }: Call): RuleValue {
-  const text = stringOf(textForm(value, budget), 'str_utf16_le: the text')
+  const text = requireString(toTextForm(value, budget), 'str_utf16_le: the text')
   budget.countCreated(2 * text.length)
-  return textFromBytes(Buffer.from(text, 'utf16le'))
+  return toRuleText(Buffer.from(text, 'utf16le'))
 }
 
 export const conversionFunctions: FunctionDefinitions = {
@@ -66,7 +66,7 @@ export const conversionFunctions: FunctionDefinitions = {
     signatures: ['value: any'],
     returns: 'text',
     description: 'Text form: numbers with at most ten decimals, arrays and maps as JSON, undefined as `undefined`.',
-    run: ([value], { budget }) => textForm(value, budget),
+    run: ([value], { budget }) => toTextForm(value, budget),
   },
   str_utf8: {
     signatures: ['value: any'],
@@ -105,7 +105,7 @@ export const conversionFunctions: FunctionDefinitions = {
     description: 'Text of a number with at most a number of decimals, without trailing zeros.',
     run: ([value, decimals]) =>
       formatFloat(
-        Number(comparable(value as RuleNumber)),
+        Number(toComparable(value as RuleNumber)),
         requireInteger(decimals, 'float2str: decimals', 0, maxDecimals),
       ),
   },

@@ -1,18 +1,18 @@
 // Hashes, encodings and compression.
 
 import {
-  bufferOver,
-  bytesOf,
+  toBuffer,
+  toBytes,
   decodeJson,
   encodeJson,
   isText,
-  kindOf,
+  getKind,
   maxCreatedBytes,
   RuleBits,
   RuleError,
   type RuleText,
   type RuleValue,
-  textFromBytes,
+  toRuleText,
 } from '../../values/index.ts'
 import type { CompressionFormat } from './host-functions.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
@@ -24,7 +24,7 @@ function hash(algorithm: string, data: RuleValue, { host, budget }: Call): RuleV
   budget.countRead(4 * bytes.length)
   const digest = host.hash(toAlgorithmName(algorithm), bytes)
   if (digest === undefined) throw new RuleError(`hash: the algorithm ${algorithm.slice(0, 40)} is not known`)
-  return bufferOver(digest).toString('hex')
+  return toBuffer(digest).toString('hex')
 }
 
 /** `sha` is an old name, and names are also written with underscores: sha3_256. */
@@ -50,15 +50,15 @@ const base64Text = /^[A-Za-z\d+/]*={0,2}$/
 function decodeBase64Text(text: string): RuleText {
   const packed = text.replaceAll(/[\t\n\r ]/g, '')
   if (packed.length % 4 !== 0 || !base64Text.test(packed)) throw new RuleError('base64_decode: the text is not base64')
-  return textFromBytes(Buffer.from(packed, 'base64'))
+  return toRuleText(Buffer.from(packed, 'base64'))
 }
 
 /** Bits that fill no byte are written as a number: with leading zeros up to the next hexadecimal digit. */
 function encodeHex(value: RuleValue, name: string, { budget }: Call): string {
   if (value instanceof RuleBits) return encodeHexBits(value)
-  if (!isText(value)) throw new RuleError(`${name}: the value must be a text, not ${kindOf(value)}`)
+  if (!isText(value)) throw new RuleError(`${name}: the value must be a text, not ${getKind(value)}`)
   budget.countCreated(2 * value.length)
-  return bufferOver(bytesOf(value)).toString('hex').toUpperCase()
+  return toBuffer(toBytes(value)).toString('hex').toUpperCase()
 }
 
 function encodeHexBits({ bytes, length }: RuleBits): string {
@@ -73,7 +73,7 @@ function encodeHexBits({ bytes, length }: RuleBits): string {
 function decodeHex([text, prefix]: readonly RuleValue[]): RuleText {
   const digits = withoutPrefix(text as string, prefix)
   if (!/^[\dA-Fa-f]*$/.test(digits)) throw new RuleError('hexstr2bin: the text is not hexadecimal')
-  return textFromBytes(Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex'))
+  return toRuleText(Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, 'hex'))
 }
 
 function withoutPrefix(text: string, prefix: RuleValue): string {
@@ -90,7 +90,7 @@ function createCompression(format: CompressionFormat, description: string): Func
     run: ([data], { host, budget }) => {
       const bytes = data as Uint8Array
       budget.countCreated(2 * bytes.length)
-      return textFromBytes(host.compress(format, bytes))
+      return toRuleText(host.compress(format, bytes))
     },
   }
 }
@@ -103,7 +103,7 @@ function createDecompression(format: CompressionFormat, description: string): Fu
     run: ([data], { host, budget }) => {
       const bytes = host.decompress(format, data as Uint8Array, maxCreatedBytes)
       budget.countCreated(bytes.length)
-      return textFromBytes(bytes)
+      return toRuleText(bytes)
     },
   }
 }
@@ -124,7 +124,7 @@ export const encodingFunctions: FunctionDefinitions = {
     description: 'Base64 of the bytes of a text.',
     run: ([data], { budget }) => {
       budget.countCreated(2 * (data as Uint8Array).length)
-      return bufferOver(data as Uint8Array).toString('base64')
+      return toBuffer(data as Uint8Array).toString('base64')
     },
   },
   base64_decode: {
@@ -153,7 +153,7 @@ export const encodingFunctions: FunctionDefinitions = {
     description: 'Bytes of a base62 text.',
     run: ([text], { budget }) => {
       budget.countRead(base62Work * (text as string).length)
-      return textFromBytes(decodeBase62(text as string))
+      return toRuleText(decodeBase62(text as string))
     },
   },
   json_encode: {
@@ -167,7 +167,7 @@ export const encodingFunctions: FunctionDefinitions = {
     returns: 'any',
     description: 'Value of a JSON text.',
     run: ([text], { budget }) => {
-      if (!isText(text)) throw new RuleError(`json_decode: the value must be a text, not ${kindOf(text)}`)
+      if (!isText(text)) throw new RuleError(`json_decode: the value must be a text, not ${getKind(text)}`)
       budget.countCreated(text.length)
       return decodeJson(text)
     },
@@ -203,7 +203,7 @@ export const encodingFunctions: FunctionDefinitions = {
     signatures: ['value: any'],
     returns: 'text',
     description: 'Value in the external term format of Erlang.',
-    run: ([value], { budget }) => textFromBytes(encodeTerm(value, budget)),
+    run: ([value], { budget }) => toRuleText(encodeTerm(value, budget)),
   },
   term_decode: {
     signatures: ['data: bytes'],

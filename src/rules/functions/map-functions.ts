@@ -8,7 +8,7 @@ import {
   isMap,
   isNumber,
   isText,
-  limitError,
+  createLimitError,
   readKey,
   type RuleMap,
   type RuleText,
@@ -23,7 +23,7 @@ import type { Call, FunctionDefinitions } from './rule-function.ts'
 /** Keys of a dotted path. */
 export function splitKeys(path: string): string[] {
   const keys = path.split('.', maxPathKeys + 1)
-  if (keys.length > maxPathKeys) throw limitError('too many keys in a path', 'maxPathKeys', maxPathKeys)
+  if (keys.length > maxPathKeys) throw createLimitError('too many keys in a path', 'maxPathKeys', maxPathKeys)
   return keys
 }
 

@@ -2,16 +2,16 @@
 
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 import {
-  bytesOf,
+  toBytes,
   isArray,
   isMap,
   isText,
-  kindOf,
+  getKind,
   RuleError,
   type RuleText,
   type RuleValue,
 } from '../../values/index.ts'
-import { type CompiledSchema, sparkplugSchema } from '../../schemas/index.ts'
+import { type CompiledSchema, loadSparkplugSchema } from '../../schemas/index.ts'
 
 const sparkplugPayload = 'Payload'
 
@@ -45,7 +45,7 @@ function decode([name, data, type]: readonly RuleValue[], call: Call): RuleValue
 function check([name, value, type]: readonly RuleValue[], call: Call): boolean {
   const schema = findSchema(name, call)
   if (!isText(value) && !isMap(value) && !isArray(value))
-    throw new RuleError(`schema_check: the data must be a text, a map or an array, not ${kindOf(value)}`)
+    throw new RuleError(`schema_check: the data must be a text, a map or an array, not ${getKind(value)}`)
   try {
     if (isText(value)) schema.decode(requireEncoded(value, call), toMessageType(type), call.budget)
     else schema.encode(value, toMessageType(type), call.budget)
@@ -57,9 +57,9 @@ function check([name, value, type]: readonly RuleValue[], call: Call): boolean {
 }
 
 function requireEncoded(data: RuleValue, { budget }: Call): Uint8Array {
-  if (!isText(data)) throw new RuleError(`the data must be a text, not ${kindOf(data)}: is it decoded already?`)
+  if (!isText(data)) throw new RuleError(`the data must be a text, not ${getKind(data)}: is it decoded already?`)
   budget.countRead(data.length)
-  return bytesOf(data)
+  return toBytes(data)
 }
 
 function toMessageType(type: RuleValue): string | undefined {
@@ -93,7 +93,7 @@ export const schemaFunctions: FunctionDefinitions = {
     description: 'Data encoded as Sparkplug B, by default as the message type `Payload`.',
     run: ([data, type], { budget }) =>
       runWithSchemaName('Sparkplug B', () =>
-        sparkplugSchema().encode(data, toMessageType(type) ?? sparkplugPayload, budget),
+        loadSparkplugSchema().encode(data, toMessageType(type) ?? sparkplugPayload, budget),
       ),
   },
   sparkplug_decode: {
@@ -102,7 +102,7 @@ export const schemaFunctions: FunctionDefinitions = {
     description: 'Data decoded from Sparkplug B, by default as the message type `Payload`.',
     run: ([data, type], call) =>
       runWithSchemaName('Sparkplug B', () =>
-        sparkplugSchema().decode(requireEncoded(data, call), toMessageType(type) ?? sparkplugPayload, call.budget),
+        loadSparkplugSchema().decode(requireEncoded(data, call), toMessageType(type) ?? sparkplugPayload, call.budget),
       ),
   },
 }

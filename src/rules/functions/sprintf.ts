@@ -2,14 +2,14 @@
 
 import {
   type Budget,
-  bytesOf,
+  toBytes,
   formatJsonNumber,
   isArray,
   isMap,
   isNumber,
   isText,
   joinTexts,
-  limitError,
+  createLimitError,
   maxValueDepth,
   RuleBits,
   RuleError,
@@ -70,7 +70,8 @@ interface TermStyle {
 }
 
 function formatTerm(value: RuleValue, style: TermStyle, depth: number): string {
-  if (depth > 2 * maxValueDepth) throw limitError('the value is nested too deeply', 'maxValueDepth', maxValueDepth)
+  if (depth > 2 * maxValueDepth)
+    throw createLimitError('the value is nested too deeply', 'maxValueDepth', maxValueDepth)
   style.budget.countCreated(16)
   if (isText(value)) return formatBinaryTerm(value, style)
   if (isNumber(value)) return formatJsonNumber(value)
@@ -88,7 +89,7 @@ function formatTerm(value: RuleValue, style: TermStyle, depth: number): string {
 function formatBinaryTerm(text: RuleText, { budget, isReadable }: TermStyle): string {
   budget.countCreated(4 * text.length)
   if (!isReadable || typeof text !== 'string' || text === '')
-    return text === '' ? '<<>>' : `<<${bytesOf(text).join(',')}>>`
+    return text === '' ? '<<>>' : `<<${toBytes(text).join(',')}>>`
   const escaped = text
     .replaceAll('\\', '\\\\')
     .replaceAll('"', '\\"')

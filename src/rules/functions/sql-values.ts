@@ -7,8 +7,8 @@ import {
   type RuleArray,
   type RuleText,
   type RuleValue,
-  stringOf,
-  textForm,
+  requireString,
+  toTextForm,
 } from '../../values/index.ts'
 
 /** Returns the elements as a list of SQL values. Quotes in texts are doubled; other characters are not escaped. */
@@ -22,8 +22,8 @@ export function formatSqlValues(list: RuleArray, budget: Budget): RuleText {
 
 function formatSqlValue(value: RuleValue, budget: Budget): RuleText {
   if (value === undefined || value === null) return 'NULL'
-  if (typeof value === 'boolean' || isNumber(value)) return textForm(value, budget)
-  const text = isText(value) ? stringOf(value, 'join_to_sql_values_string: a text') : encodeJson(value, budget)
+  if (typeof value === 'boolean' || isNumber(value)) return toTextForm(value, budget)
+  const text = isText(value) ? requireString(value, 'join_to_sql_values_string: a text') : encodeJson(value, budget)
   budget.countCreated(2 * text.length)
   return `'${text.replaceAll("'", "''")}'`
 }

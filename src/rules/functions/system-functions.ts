@@ -9,8 +9,8 @@ import {
   isText,
   RuleError,
   type RuleValue,
-  stringOf,
-  textForm,
+  requireString,
+  toTextForm,
 } from '../../values/index.ts'
 import { requireInteger } from './arguments.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions, RunFunction } from './rule-function.ts'
@@ -52,7 +52,7 @@ function jq([program, input, timeout]: readonly RuleValue[], call: Call): RuleVa
   const timeoutMs =
     timeout === undefined ? call.host.jqTimeoutMs : requireInteger(timeout, 'jq: the time limit', 0, maxJqTimeoutMs)
   if (isText(input)) call.budget.countRead(16 * input.length)
-  const value = isText(input) ? decodeJson(stringOf(input, 'jq: the input')) : (input ?? null)
+  const value = isText(input) ? decodeJson(requireString(input, 'jq: the input')) : (input ?? null)
   const compiled = compileProgram(program as string, call)
   return call.budget.runWithin(timeoutMs, `jq: the program takes longer than ${timeoutMs} ms`, () =>
     runJq(compiled, value, call.budget),
@@ -60,7 +60,7 @@ function jq([program, input, timeout]: readonly RuleValue[], call: Call): RuleVa
 }
 
 function toKey(key: RuleValue, { budget }: Call): string {
-  return stringOf(textForm(key, budget), 'the key')
+  return requireString(toTextForm(key, budget), 'the key')
 }
 
 function createStoreFunction(run: (key: string, args: readonly RuleValue[], call: Call) => RuleValue): RunFunction {

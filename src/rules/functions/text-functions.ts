@@ -8,7 +8,7 @@ import {
   RuleError,
   type RuleText,
   type RuleValue,
-  textForm,
+  toTextForm,
 } from '../../values/index.ts'
 import { requireInteger, requireOption } from './arguments.ts'
 import { countGraphemes, splitGraphemes, sliceGraphemes } from './graphemes.ts'
@@ -93,7 +93,7 @@ function tokens([text, separators, option]: readonly RuleValue[], { budget }: Ca
 function concat(args: readonly RuleValue[], { budget }: Call): RuleText {
   const pieces = args.length === 1 && isArray(args[0]) ? args[0] : args
   return joinTexts(
-    pieces.map((piece) => textForm(piece, budget)),
+    pieces.map((piece) => toTextForm(piece, budget)),
     budget,
   )
 }
@@ -140,7 +140,7 @@ function joinToString(args: readonly RuleValue[], { budget }: Call): RuleText {
 
 function joinWith(separator: string, list: RuleArray, budget: Budget): RuleText {
   const pieces = list.flatMap((item, index) => {
-    const piece = textForm(item, budget)
+    const piece = toTextForm(item, budget)
     return index === 0 ? [piece] : [separator, piece]
   })
   return joinTexts(pieces, budget)

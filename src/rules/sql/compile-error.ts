@@ -1,6 +1,6 @@
 // The error for SQL that cannot be compiled: place, line with a caret, and a hint.
 
-import { positionAt } from '../../values/index.ts'
+import { findPosition } from '../../values/index.ts'
 
 /**
  * SQL that is not a rule. `message` has up to four lines: place and summary, the line of SQL, a caret below the
@@ -16,7 +16,7 @@ export class RuleCompileError extends Error {
   readonly hint: string
 
   constructor(sql: string, at: number, summary: string, hint = '') {
-    const { line, column } = positionAt(sql, at)
+    const { line, column } = findPosition(sql, at)
     super(
       `line ${line}, column ${column}: ${summary}\n${formatExcerpt(sql, at)}${hint === '' ? '' : `\nhint: ${hint}`}`,
     )

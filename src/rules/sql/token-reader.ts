@@ -1,6 +1,6 @@
 // A cursor over tokens, with the limits on depth and number of nodes.
 
-import { maxExpressionDepth, quoted } from '../../values/index.ts'
+import { maxExpressionDepth, quoteText } from '../../values/index.ts'
 import { maxSqlNodes } from '../limits/rule-limits.ts'
 import { RuleCompileError } from './compile-error.ts'
 import { type Token, tokenize } from './tokens.ts'
@@ -115,16 +115,16 @@ function describe(token: Token): string {
     case 'end':
       return 'end of the SQL'
     case 'word':
-      return isKeyword(token) ? `keyword ${token.key}` : `name ${quoted(token.text)}`
+      return isKeyword(token) ? `keyword ${token.key}` : `name ${quoteText(token.text)}`
     case 'name':
-      return `name ${quoted(token.text)}`
+      return `name ${quoteText(token.text)}`
     case 'text':
-      return `text ${quoted(token.text)}`
+      return `text ${quoteText(token.text)}`
     case 'integer':
     case 'float':
-      return `number ${quoted(token.text)}`
+      return `number ${quoteText(token.text)}`
     case 'symbol':
-      return quoted(token.text)
+      return quoteText(token.text)
     default:
       throw token.kind satisfies never
   }

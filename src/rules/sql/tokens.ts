@@ -1,7 +1,7 @@
 // Splits SQL into tokens, in one pass and linear time.
 
 import { maxSqlLength } from '../limits/rule-limits.ts'
-import { quoted } from '../../values/index.ts'
+import { quoteText } from '../../values/index.ts'
 import { RuleCompileError } from './compile-error.ts'
 
 export type TokenKind =
@@ -118,7 +118,7 @@ function readNumberToken(sql: string, start: number, previous: Token | undefined
     throw new RuleCompileError(
       sql,
       start,
-      `${quoted(sql.slice(start, findEnd(word, sql, end)))} is neither a number nor a name`,
+      `${quoteText(sql.slice(start, findEnd(word, sql, end)))} is neither a number nor a name`,
       'a name starts with a letter; put other names in double quotes',
     )
   }
@@ -133,7 +133,7 @@ function readSymbolToken(sql: string, start: number): Token {
     }
   }
   const character = String.fromCodePoint(sql.codePointAt(start) ?? 0)
-  throw new RuleCompileError(sql, start, `unexpected character ${quoted(character)}`, findHint(character))
+  throw new RuleCompileError(sql, start, `unexpected character ${quoteText(character)}`, findHint(character))
 }
 
 function findHint(character: string): string {

@@ -1,6 +1,6 @@
 // Offsets from UTC.
 
-import { kindOf, RuleError, type RuleValue } from '../../values/index.ts'
+import { getKind, RuleError, type RuleValue } from '../../values/index.ts'
 
 const offsetText = /^([+-])(\d{2})(?::?(\d{2})(?::(\d{2}))?)?$/
 
@@ -20,7 +20,7 @@ export function resolveOffsetSeconds(offset: RuleValue, local: () => number): nu
 }
 
 function createOffsetError(offset: RuleValue): RuleError {
-  const shown = typeof offset === 'string' ? `'${offset.slice(0, 20)}'` : kindOf(offset)
+  const shown = typeof offset === 'string' ? `'${offset.slice(0, 20)}'` : getKind(offset)
   return new RuleError(`the offset must be Z, local, ±hh, ±hh:mm, ±hh:mm:ss or seconds, not ${shown}`)
 }
 

@@ -1,4 +1,4 @@
-import { isText, kindOf, makeInteger, RuleError, type RuleValue } from '../../values/index.ts'
+import { isText, getKind, makeInteger, RuleError, type RuleValue } from '../../values/index.ts'
 
 export type TimeUnit = 'second' | 'millisecond' | 'microsecond' | 'nanosecond'
 
@@ -12,7 +12,7 @@ const nanosecondsPerSecond = 1_000_000_000n
 export function requireTimeUnit(value: RuleValue): TimeUnit {
   if (typeof value === 'string' && Object.hasOwn(unitsPerSecond, value)) return value as TimeUnit
   throw new RuleError(
-    `the time unit must be second, millisecond, microsecond or nanosecond, not ${isText(value) ? 'another text' : kindOf(value)}`,
+    `the time unit must be second, millisecond, microsecond or nanosecond, not ${isText(value) ? 'another text' : getKind(value)}`,
   )
 }
 

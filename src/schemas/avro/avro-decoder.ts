@@ -10,7 +10,7 @@ import {
   type RuleText,
   type RuleValue,
   setKey,
-  textFromBytes,
+  toRuleText,
 } from '../../values/index.ts'
 import { type Integer, PayloadReader } from '../model/payload-bytes.ts'
 import { checkValueDepth } from '../model/compiled-schema.ts'
@@ -100,7 +100,7 @@ class AvroDecoder {
 
   #readText(length: number): RuleText {
     this.#budget.countCreated(textCost + length)
-    return textFromBytes(this.#reader.take(length))
+    return toRuleText(this.#reader.take(length))
   }
 
   #readIndex(count: number, subject: string): number {

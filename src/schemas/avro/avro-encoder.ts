@@ -2,15 +2,15 @@
 
 import {
   type Budget,
-  byteLengthOf,
-  bytesOf,
+  countBytes,
+  toBytes,
   getKey,
   isArray,
   isInteger,
   isMap,
   isNumber,
   isText,
-  kindOf,
+  getKind,
   maxValueDepth,
   RuleError,
   type RuleMap,
@@ -61,10 +61,10 @@ class AvroEncoder {
         return this.writer.double(toFloat(value as number))
       case 'bytes':
       case 'string':
-        this.writer.zigzag(byteLengthOf(value as RuleText))
-        return this.writer.raw(bytesOf(value as RuleText))
+        this.writer.zigzag(countBytes(value as RuleText))
+        return this.writer.raw(toBytes(value as RuleText))
       case 'fixed':
-        return this.writer.raw(bytesOf(value as RuleText))
+        return this.writer.raw(toBytes(value as RuleText))
       case 'enum':
         return this.writer.zigzag(type.indexes.get(value as string) ?? 0)
       case 'array':
@@ -80,11 +80,11 @@ class AvroEncoder {
 
   #createTypeError(type: AvroType, value: RuleValue): RuleError {
     if (type.kind === 'fixed' && isText(value))
-      return this.#path.createError(`${describeAvro(type)} has ${type.size} bytes, not ${byteLengthOf(value)}`)
+      return this.#path.createError(`${describeAvro(type)} has ${type.size} bytes, not ${countBytes(value)}`)
     if (type.kind === 'enum' && typeof value === 'string')
       return this.#path.createError(`${describeAvro(type)} has no symbol ${JSON.stringify(value.slice(0, 60))}`)
     const hint = type.kind === 'record' && isText(value) ? ': open JSON with json_decode first' : ''
-    const what = isInteger(value) && (type.kind === 'int' || type.kind === 'long') ? `${value}` : kindOf(value)
+    const what = isInteger(value) && (type.kind === 'int' || type.kind === 'long') ? `${value}` : getKind(value)
     return this.#path.createError(`the value must be ${describeAvro(type)}, not ${what}${hint}`)
   }
 
@@ -107,7 +107,7 @@ class AvroEncoder {
       }
     }
     const names = branches.map(describeAvro).join(', ')
-    throw this.#path.createError(`no type of the union accepts ${kindOf(value)}: it has ${names.slice(0, 200)}`)
+    throw this.#path.createError(`no type of the union accepts ${getKind(value)}: it has ${names.slice(0, 200)}`)
   }
 
   #writeArray(items: AvroType, array: readonly RuleValue[], depth: number): void {
@@ -120,7 +120,7 @@ class AvroEncoder {
     const entries = Object.entries(map).filter(([, value]) => value !== undefined)
     if (entries.length > 0) this.writer.zigzag(entries.length)
     for (const [key, value] of entries) {
-      const bytes = bytesOf(key)
+      const bytes = toBytes(key)
       this.writer.zigzag(bytes.length)
       this.writer.raw(bytes)
       this.#path.runWithin(key, () => this.write(values, value, depth + 1))
@@ -161,7 +161,7 @@ function fitsType(type: AvroType, value: RuleValue): boolean {
     case 'string':
       return typeof value === 'string'
     case 'fixed':
-      return isText(value) && byteLengthOf(value) === type.size
+      return isText(value) && countBytes(value) === type.size
     case 'enum':
       return typeof value === 'string' && type.indexes.has(value)
     case 'array':

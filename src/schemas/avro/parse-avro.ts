@@ -1,7 +1,7 @@
 // Reads the JSON of an Avro schema.
 
 import { maxSchemaDepth } from '../model/schema-limits.ts'
-import { isArray, isMap, quoted, type RuleMap, type RuleValue, textFromBytes } from '../../values/index.ts'
+import { isArray, isMap, quoteText, type RuleMap, type RuleValue, toRuleText } from '../../values/index.ts'
 import { readSchemaJson } from '../model/read-schema-json.ts'
 import { NodeCounter, SchemaError } from '../model/compiled-schema.ts'
 import { type AvroField, type AvroRecord, type AvroType, type PrimitiveKind, primitiveKinds } from './avro-types.ts'
@@ -43,7 +43,7 @@ class AvroParser {
     const qualified = location.namespace === '' || name.includes('.') ? name : `${location.namespace}.${name}`
     const found = primitives.get(name) ?? this.#named.get(qualified) ?? this.#named.get(name)
     if (found !== undefined) return found
-    throw new SchemaError(location, `there is no type ${quoted(name)}: define it before it is used`)
+    throw new SchemaError(location, `there is no type ${quoteText(name)}: define it before it is used`)
   }
 
   #parseUnion(branches: readonly RuleValue[], location: Place): AvroType {
@@ -52,7 +52,7 @@ class AvroParser {
     const kinds = types.map((type) => ('name' in type ? type.name : type.kind))
     if (kinds.includes('union')) throw new SchemaError(location, 'a union cannot contain a union')
     const twice = kinds.find((kind, index) => kinds.indexOf(kind) !== index)
-    if (twice !== undefined) throw new SchemaError(location, `the union has the type ${quoted(twice)} twice`)
+    if (twice !== undefined) throw new SchemaError(location, `the union has the type ${quoteText(twice)} twice`)
     return { kind: 'union', branches: types }
   }
 
@@ -85,7 +85,7 @@ class AvroParser {
     for (const [index, field] of fields.entries()) {
       const at = { ...toInnerPlace(toInnerPlace(location, 'fields'), index), namespace }
       const read = this.#parseField(field, at)
-      if (known.has(read.name)) throw new SchemaError(at, `the record has the field ${quoted(read.name)} twice`)
+      if (known.has(read.name)) throw new SchemaError(at, `the record has the field ${quoteText(read.name)} twice`)
       known.add(read.name)
       record.fields.push(read)
     }
@@ -134,7 +134,7 @@ class AvroParser {
     if (this.#named.has(type.name) || primitives.has(type.name))
       throw new SchemaError(
         toInnerPlace(location, 'name'),
-        `the type ${quoted(type.name)} is defined twice: rename one`,
+        `the type ${quoteText(type.name)} is defined twice: rename one`,
       )
     this.#named.set(type.name, type)
     return type
@@ -148,5 +148,5 @@ function toInnerPlace(location: Place, key: string | number): Place {
 /** Defaults of bytes are written as texts, with a character for each byte. */
 function toDefault(type: AvroType, definition: RuleValue): RuleValue {
   const isBytes = type.kind === 'bytes' || type.kind === 'fixed'
-  return isBytes && typeof definition === 'string' ? textFromBytes(Buffer.from(definition, 'latin1')) : definition
+  return isBytes && typeof definition === 'string' ? toRuleText(Buffer.from(definition, 'latin1')) : definition
 }

@@ -1,7 +1,7 @@
 // Compiles a JSON Schema of drafts 4, 6, 7, 2019-09 and 2020-12 to checks.
 
 import { maxSchemaDepth } from '../model/schema-limits.ts'
-import { type Budget, isArray, isMap, quoted, RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
+import { type Budget, isArray, isMap, quoteText, RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 import { readSchemaJson } from '../model/read-schema-json.ts'
 import { NodeCounter, SchemaError } from '../model/compiled-schema.ts'
 import { jsonApplicators } from './json-applicators.ts'
@@ -128,7 +128,7 @@ class JsonSchemaCompiler {
     const found = this.#findPath(target)
     const schema = found === undefined ? undefined : this.#findAt(found)
     if (found === undefined || schema === undefined) {
-      const summary = `there is no schema ${quoted(target)} in this one: schemas elsewhere are not loaded`
+      const summary = `there is no schema ${quoteText(target)} in this one: schemas elsewhere are not loaded`
       throw new SchemaError({ path }, summary)
     }
     let reference = this.#targets.get(found)

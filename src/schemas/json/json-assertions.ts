@@ -2,13 +2,13 @@
 
 import { Regex } from '../../regex/index.ts'
 import {
-  comparable,
+  toComparable,
   equals,
   isArray,
   isInteger,
   isMap,
   isNumber,
-  kindOf,
+  getKind,
   RuleError,
   type RuleMap,
   type RuleNumber,
@@ -46,8 +46,8 @@ export type KeywordCompiler = (keywordValue: RuleValue, context: KeywordPlace) =
 const maxShown = 60
 
 function describeValue(value: RuleValue): string {
-  if (isNumber(value)) return String(comparable(value))
-  return typeof value === 'string' ? JSON.stringify(value.slice(0, maxShown)) : kindOf(value)
+  if (isNumber(value)) return String(toComparable(value))
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, maxShown)) : getKind(value)
 }
 
 function createTypeCheck(keywordValue: RuleValue, { isDraft4, error }: KeywordPlace): JsonCheck {
@@ -58,7 +58,7 @@ function createTypeCheck(keywordValue: RuleValue, { isDraft4, error }: KeywordPl
   return (value) =>
     types.some((type) => hasType(value, type, isDraft4))
       ? undefined
-      : createProblem(`must be ${wanted}, not ${kindOf(value)}`)
+      : createProblem(`must be ${wanted}, not ${getKind(value)}`)
 }
 
 function createEnumCheck(keywordValue: RuleValue, { error }: KeywordPlace): JsonCheck {
@@ -88,9 +88,9 @@ function createLimitKeyword(
   comparison: string,
 ): KeywordCompiler {
   return (keywordValue, context) => {
-    const bound = comparable(requireNumber(keywordValue, context))
+    const bound = toComparable(requireNumber(keywordValue, context))
     return (value) =>
-      !isNumber(value) || holds(comparable(value), bound)
+      !isNumber(value) || holds(toComparable(value), bound)
         ? undefined
         : createProblem(`must be ${comparison} ${bound}, not ${describeValue(value)}`)
   }
@@ -111,12 +111,12 @@ function excludeLimit(keyword: 'minimum' | 'maximum', check: KeywordCompiler): K
 }
 
 function multipleOf(keywordValue: RuleValue, context: KeywordPlace): JsonCheck {
-  const divisor = comparable(requireNumber(keywordValue, context))
+  const divisor = toComparable(requireNumber(keywordValue, context))
   if (divisor <= 0) throw context.error('expected a number above 0')
   return (value, { budget }) => {
     if (!isNumber(value)) return undefined
     budget.countSteps(4)
-    return isMultiple(comparable(value), divisor)
+    return isMultiple(toComparable(value), divisor)
       ? undefined
       : createProblem(`must be a multiple of ${divisor}, not ${describeValue(value)}`)
   }
@@ -129,7 +129,7 @@ function createCountKeyword(
   countOf: (value: RuleValue, run: CheckRun) => number | undefined,
 ): KeywordCompiler {
   return (keywordValue, { error }) => {
-    const bound = isNumber(keywordValue) ? Number(comparable(keywordValue)) : -1
+    const bound = isNumber(keywordValue) ? Number(toComparable(keywordValue)) : -1
     if (!Number.isInteger(bound) || bound < 0) throw error('expected an integer of at least 0')
     return (value, run) => {
       const found = countOf(value, run)

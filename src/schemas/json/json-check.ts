@@ -2,7 +2,7 @@
 
 import {
   type Budget,
-  comparable,
+  toComparable,
   isArray,
   isInteger,
   isMap,
@@ -86,7 +86,7 @@ export function hasType(value: RuleValue, type: JsonTypeName, isDraft4: boolean)
 /** Returns a text that is the same for equal numbers, texts and words; undefined for arrays and maps. */
 export function toScalarKey(value: RuleValue): string | undefined {
   if (isNumber(value)) {
-    const number = comparable(value)
+    const number = toComparable(value)
     return `n${typeof number === 'number' && Number.isInteger(number) ? BigInt(number) : number}`
   }
   if (typeof value === 'string') return `s${value}`

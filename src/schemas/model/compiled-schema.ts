@@ -1,7 +1,14 @@
 // Schemas of the schema registry: what encodes, decodes and checks values of rules. All codecs are pure, work on the values of
 // rules, and count every step and byte against the budget of the rule. See docs/adr/0016.
 
-import { type Budget, limitError, positionAt, RuleError, type RuleText, type RuleValue } from '../../values/index.ts'
+import {
+  type Budget,
+  createLimitError,
+  findPosition,
+  RuleError,
+  type RuleText,
+  type RuleValue,
+} from '../../values/index.ts'
 import { maxSchemaLength, maxSchemaNodes } from './schema-limits.ts'
 
 /** Kinds of schemas, by the names of the configuration. */
@@ -39,7 +46,7 @@ export class SchemaError extends Error {
 
 function describePlace(place: SchemaPlace): string {
   if ('path' in place) return place.path === '' ? 'at the top of the schema' : `at ${place.path}`
-  const { line, column } = positionAt(place.source, place.at)
+  const { line, column } = findPosition(place.source, place.at)
   return `line ${line}, column ${column}`
 }
 
@@ -108,5 +115,5 @@ const maxShownKeyLength = 60
 
 /** Throws RuleError beyond a depth. */
 export function checkValueDepth(depth: number, maximum: number): void {
-  if (depth > maximum) throw limitError('the data is nested too deeply', 'maxValueDepth', maximum)
+  if (depth > maximum) throw createLimitError('the data is nested too deeply', 'maxValueDepth', maximum)
 }

@@ -1,6 +1,6 @@
 // Bytes of binary formats: a reader that never reads beyond the end, and a writer that grows within a budget.
 
-import { type Budget, bufferOver, makeInteger, RuleError } from '../../values/index.ts'
+import { type Budget, toBuffer, makeInteger, RuleError } from '../../values/index.ts'
 
 /** An exact integer of the rule language. */
 export type Integer = number | bigint
@@ -17,7 +17,7 @@ export class PayloadReader {
   end: number
 
   constructor(bytes: Uint8Array) {
-    this.#bytes = bufferOver(bytes)
+    this.#bytes = toBuffer(bytes)
     this.end = bytes.length
   }
 

@@ -1,6 +1,6 @@
 // Compiles a .proto text: looks up the types of its fields.
 
-import { quoted } from '../../values/index.ts'
+import { quoteText } from '../../values/index.ts'
 import { SchemaError } from '../model/compiled-schema.ts'
 import { type ParsedEnum, type ParsedField, type ParsedMessage, type ParsedProto, parseProto } from './parse-proto.ts'
 import type { ProtoToken } from './proto-tokens.ts'
@@ -55,7 +55,7 @@ class ProtoCompiler {
 
   #declare(parsed: ParsedMessage | ParsedEnum): void {
     const { kind, name, at } = parsed
-    if (this.#types.has(name)) throw this.#createError(at, `the type ${quoted(name)} is defined twice: rename one`)
+    if (this.#types.has(name)) throw this.#createError(at, `the type ${quoteText(name)} is defined twice: rename one`)
     if (kind === 'message') {
       this.#types.set(name, { kind, name, fields: new Map(), byNumber: new Map(), oneofs: new Map() })
       return
@@ -70,7 +70,7 @@ class ProtoCompiler {
   #addField(message: ProtoMessage, parsed: ParsedField): void {
     const { name, number, oneof } = parsed
     if (message.fields.has(name.text))
-      throw this.#createError(name.at, `the message ${message.name} has the field ${quoted(name.text)} twice`)
+      throw this.#createError(name.at, `the message ${message.name} has the field ${quoteText(name.text)} twice`)
     if (message.byNumber.has(number))
       throw this.#createError(name.at, `the message ${message.name} has the field number ${number} twice`)
     const field = this.#compileField(message, parsed)
@@ -102,7 +102,7 @@ class ProtoCompiler {
 
   #requireKeyType({ text, at }: ProtoToken): ScalarName {
     if (scalars.has(text) && !scalarsWithoutKeys.has(text)) return text as ScalarName
-    throw this.#createError(at, `a map cannot have keys of the type ${quoted(text)}`)
+    throw this.#createError(at, `a map cannot have keys of the type ${quoteText(text)}`)
   }
 
   /** Looks the type up in the innermost message first, then in the messages around it, then in the file. */
@@ -120,6 +120,6 @@ class ProtoCompiler {
   }
 
   #throwUnknownType(name: string, at: number): never {
-    throw this.#createError(at, `there is no type ${quoted(name)}: define it in the schema`)
+    throw this.#createError(at, `there is no type ${quoteText(name)}: define it in the schema`)
   }
 }

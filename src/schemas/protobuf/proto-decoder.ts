@@ -11,7 +11,7 @@ import {
   type RuleText,
   type RuleValue,
   setKey,
-  textFromBytes,
+  toRuleText,
 } from '../../values/index.ts'
 import { decodeZigzag, type Integer, PayloadReader } from '../model/payload-bytes.ts'
 import { checkValueDepth } from '../model/compiled-schema.ts'
@@ -211,7 +211,7 @@ class ProtoDecoder {
   #readText(name: 'string' | 'bytes'): RuleText {
     const length = this.#reader.length()
     this.#budget.countCreated(textCost + length)
-    const text = textFromBytes(this.#reader.take(length))
+    const text = toRuleText(this.#reader.take(length))
     if (name === 'string' && typeof text !== 'string') throw new RuleError('a string is not valid UTF-8')
     return text
   }

@@ -2,16 +2,16 @@
 
 import {
   type Budget,
-  byteLengthOf,
-  bytesOf,
+  countBytes,
+  toBytes,
   isArray,
   isInteger,
   isMap,
   isNumber,
   isText,
-  kindOf,
+  getKind,
   maxValueDepth,
-  nearestName,
+  findNearestName,
   type RuleMap,
   type RuleValue,
   toFloat,
@@ -66,7 +66,7 @@ class ProtoEncoder {
     this.#budget.countSteps(1 + type.fields.size)
     if (!isMap(value)) {
       const hint = isText(value) ? ': open JSON with json_decode first' : ''
-      throw this.#path.createError(`the value must be a map for the message ${type.name}, not ${kindOf(value)}${hint}`)
+      throw this.#path.createError(`the value must be a map for the message ${type.name}, not ${getKind(value)}${hint}`)
     }
     this.#checkKeys(type, value)
     const writer = new PayloadWriter(this.#budget)
@@ -84,7 +84,7 @@ class ProtoEncoder {
     this.#budget.countSteps(keys.length)
     for (const key of keys) {
       if (type.fields.has(key)) continue
-      const near = type.fields.size > maxCompared ? undefined : nearestName(key, type.fields.keys())
+      const near = type.fields.size > maxCompared ? undefined : findNearestName(key, type.fields.keys())
       const hint = near === undefined ? '' : `: did you mean ${near}?`
       throw this.#path.createError(`the message ${type.name} has no field ${JSON.stringify(key.slice(0, 60))}${hint}`)
     }
@@ -122,7 +122,7 @@ class ProtoEncoder {
   }
 
   #writeRepeated(writer: PayloadWriter, field: ProtoField, value: RuleValue, depth: number): void {
-    if (!isArray(value)) throw this.#path.createError(`the value must be an array, not ${kindOf(value)}`)
+    if (!isArray(value)) throw this.#path.createError(`the value must be an array, not ${getKind(value)}`)
     this.#budget.countSteps(value.length)
     const target = field.isPacked ? new PayloadWriter(this.#budget) : writer
     for (const [index, item] of value.entries()) {
@@ -135,7 +135,7 @@ class ProtoEncoder {
   }
 
   #writeMap(writer: PayloadWriter, field: ProtoField, value: RuleValue, depth: number): void {
-    if (!isMap(value)) throw this.#path.createError(`the value must be a map, not ${kindOf(value)}`)
+    if (!isMap(value)) throw this.#path.createError(`the value must be a map, not ${getKind(value)}`)
     const keyType: ProtoType = { kind: 'scalar', name: field.keyType ?? 'string' }
     for (const [key, member] of Object.entries(value)) {
       if (member === undefined) continue
@@ -153,7 +153,7 @@ class ProtoEncoder {
     if (type.kind === 'enum') {
       const number = typeof value === 'string' ? type.numbers.get(value) : value
       if (typeof number === 'number' && isInteger(number) && Math.abs(number) <= 2 ** 31) return writer.varint(number)
-      const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, 60)) : kindOf(value)
+      const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, 60)) : getKind(value)
       throw this.#path.createError(`the enum ${type.name} has no value ${shown}`)
     }
     const inner = this.encodeMessage(type, value, depth + 1)
@@ -173,8 +173,8 @@ class ProtoEncoder {
       case 'string':
       case 'bytes':
         if (!isText(value) || (name === 'string' && typeof value !== 'string')) throw this.#createTypeError(name, value)
-        writer.varint(byteLengthOf(value))
-        return writer.raw(bytesOf(value))
+        writer.varint(countBytes(value))
+        return writer.raw(toBytes(value))
       case 'sint32':
       case 'sint64':
         return writer.zigzag(this.#requireInteger(name, value))
@@ -204,7 +204,7 @@ class ProtoEncoder {
   }
 
   #createTypeError(name: ScalarName, value: RuleValue): Error {
-    return this.#path.createError(`the value must be of the type ${name}, not ${kindOf(value)}`)
+    return this.#path.createError(`the value must be of the type ${name}, not ${getKind(value)}`)
   }
 }
 

@@ -2,7 +2,7 @@
 
 import type { BridgeConnector, DialHandlers, Dialing } from '../../bridges/index.ts'
 import { parseServerUrl, type ServerUrl } from '../../config/index.ts'
-import { failedAssertion } from '../../protocol/index.ts'
+import { createAssertionError } from '../../protocol/index.ts'
 import { dial, type DialSettings } from '../../transports/index.ts'
 
 /** Connection settings of a bridge, see `BridgeSettings`. */
@@ -22,7 +22,7 @@ export class BridgeDialer implements BridgeConnector {
   dial(server: string, link: object, handlers: DialHandlers): Dialing {
     const settings = link as BridgeLink
     const parsed = parseServerUrl(server)
-    if (!('url' in parsed)) throw failedAssertion(`${server} was read with the configuration`)
+    if (!('url' in parsed)) throw createAssertionError(`${server} was read with the configuration`)
     const { url } = parsed
     const target = settings.usesTls ? { ...url, scheme: withTls[url.scheme] } : url
     const connectTimeoutMs = url.scheme === 'quic' ? settings.quicHandshakeTimeoutMs : settings.connectTimeoutMs

@@ -9,19 +9,19 @@
 import {
   Bridge,
   type BridgeEvent,
-  bridgeSettings,
+  toBridgeSettings,
   type BridgeSettings,
   type BridgeDependencies,
   type LocalBroker,
 } from '../../bridges/index.ts'
 import { createStreamPair } from '../../mqtt-client/index.ts'
 import {
-  bridgeClientId,
+  toBridgeClientId,
   type BrokerCore,
   type PeerNumber,
   computeOwnerShard,
-  sourceBridgeName,
-  sourceOfBridge,
+  toSourceBridgeName,
+  parseSourceBridgeName,
 } from '../../core/index.ts'
 import { assert } from '../../protocol/index.ts'
 import type { AlarmName, Log } from '../../telemetry/index.ts'
@@ -144,7 +144,7 @@ export class BridgeManager {
 
   /** Starts, stops or restarts a source. The effect lasts until the next change of the configuration or the next start. */
   controlSource(source: string, operation: 'start' | 'stop' | 'restart'): void {
-    const name = sourceBridgeName(source)
+    const name = toSourceBridgeName(source)
     const plan = this.#plans.find((each) => each.name === name)
     if (plan === undefined || !this.#isLocal(name)) return
     const running = this.#bridges.get(name)
@@ -165,7 +165,7 @@ export class BridgeManager {
   }
 
   #isLocal(name: string): boolean {
-    return computeOwnerShard(bridgeClientId(name), this.#dependencies.shards) === this.#dependencies.own
+    return computeOwnerShard(toBridgeClientId(name), this.#dependencies.shards) === this.#dependencies.own
   }
 
   #configureOne(plan: BridgeAssignment): void {
@@ -227,7 +227,7 @@ export class BridgeManager {
   #createLocalBroker(name: string): LocalBroker {
     const dependencies = this.#dependencies
     const { shard } = dependencies
-    const clientId = bridgeClientId(name)
+    const clientId = toBridgeClientId(name)
     const oldest = new OldestQueued(clientId, dependencies.readOldest, (error) => dependencies.fail(error))
     return {
       open: () => {
@@ -288,7 +288,7 @@ export class BridgeManager {
   }
 
   #hasSession(name: string): boolean {
-    return this.#dependencies.shard.core.view.findInternalSession(bridgeClientId(name)) !== undefined
+    return this.#dependencies.shard.core.view.findInternalSession(toBridgeClientId(name)) !== undefined
   }
 
   #runGuarded(work: () => void): void {
@@ -314,12 +314,12 @@ function isTransparent({ config }: BridgeAssignment): boolean {
 }
 
 function toAlarmName(name: string): AlarmName {
-  const source = sourceOfBridge(name)
+  const source = parseSourceBridgeName(name)
   return source === undefined ? `bridge:${name}` : `source:${source}`
 }
 
 function toSettings({ name, config, facts }: BridgeAssignment): BridgeSettings {
-  const read = bridgeSettings(name, config, facts)
+  const read = toBridgeSettings(name, config, facts)
   assert('settings' in read, 'the node has read the settings of the bridge')
   return read.settings
 }

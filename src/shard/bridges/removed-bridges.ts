@@ -3,9 +3,9 @@
 
 import type { BridgeSettings } from '../../bridges/index.ts'
 import {
-  actionOfClientId,
-  bridgeClientId,
-  sourceOfBridge,
+  parseActionClientId,
+  toBridgeClientId,
+  parseSourceBridgeName,
   type BrokerView,
   type WalkPosition,
 } from '../../core/index.ts'
@@ -13,12 +13,12 @@ import { createSliceWanted } from '../runtime/result-slices.ts'
 
 /** Returns the names of bridges that have a session on this shard. Searches in slices, between turns. */
 export async function listBridgesWithSession(view: BrokerView): Promise<readonly string[]> {
-  const prefix = bridgeClientId('')
+  const prefix = toBridgeClientId('')
   const clientIds = await listClientIdsWithPrefix(view, prefix)
   return clientIds
-    .filter((id) => actionOfClientId(id) === undefined)
+    .filter((id) => parseActionClientId(id) === undefined)
     .map((id) => id.slice(prefix.length))
-    .filter((name) => sourceOfBridge(name)?.startsWith('mqtt:') !== false)
+    .filter((name) => parseSourceBridgeName(name)?.startsWith('mqtt:') !== false)
 }
 
 /** Returns the client IDs of this shard with this prefix. Searches in slices, between turns. */

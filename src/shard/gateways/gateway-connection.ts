@@ -1,7 +1,7 @@
 // The connection of one gateway client to the broker. A shard has very many of them, most of them idle: one object each, without functions
 // of its own, and with options that all share.
 
-import { type LinkCallbacks, type LinkOptions, PacketLink, receiveLimits } from '../../mqtt-client/index.ts'
+import { type LinkCallbacks, type LinkOptions, PacketLink, createReceiveLimits } from '../../mqtt-client/index.ts'
 import type { MqttConnection, MqttConnectionCallbacks } from '../../gateways/index.ts'
 import type {
   AckType,
@@ -14,7 +14,7 @@ import type {
 } from '../../protocol/index.ts'
 import type { ByteStream, ConnectionLimit } from '../../transports/index.ts'
 
-const limits = receiveLimits()
+const limits = createReceiveLimits()
 
 export function createGatewayLinkOptions(topics: TopicTable, later: LinkOptions['later']): LinkOptions {
   return { decoder: { role: 'client', version: 5, topics, ...limits }, later, ownsChunks: false, spareDecoders: [] }

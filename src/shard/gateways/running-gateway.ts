@@ -9,7 +9,7 @@ import {
   type GatewayDependencies,
   type MqttConnection,
   type MqttConnectionCallbacks,
-  newGatewayCounters,
+  createGatewayCounters,
   type ShardPlace,
   type StreamGateway,
 } from '../../gateways/index.ts'
@@ -41,7 +41,7 @@ export class RunningGateway {
   readonly #services: GatewayServices
   readonly #limits: DatagramLimits
   readonly #place: ShardPlace
-  readonly #counters: GatewayCounters = newGatewayCounters()
+  readonly #counters: GatewayCounters = createGatewayCounters()
   readonly #timer: DeadlineTimer
   readonly #sockets: GatewaySockets
   readonly #dropChecker: NodeJS.Timeout

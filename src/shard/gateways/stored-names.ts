@@ -6,7 +6,7 @@
 // listener of one name. Then both restored the same devices, and each disconnected those of the other. Such values are moved to the listener of
 // their device when it opens.
 
-import { ownerOfName, type ShardPlace } from '../../gateways/index.ts'
+import { findOwnerShard, type ShardPlace } from '../../gateways/index.ts'
 import type { GatewayAssignment } from '../messages/gateway-plan.ts'
 
 /** Separates the client ID from the rest of a name: see `stored-sessions.ts` of MQTT-SN. */
@@ -83,7 +83,7 @@ async function readValuesBelow(
   for await (const { name, value } of read(prefix)) {
     const own = name.slice(prefix.length)
     // A part of the name determines the owner shard: see `shard-place.ts`.
-    if (ownerOfName(toOwnerPart(own), place) === place.own) found.set(own, value)
+    if (findOwnerShard(toOwnerPart(own), place) === place.own) found.set(own, value)
   }
   return found
 }

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import type { WebSocketConfig } from '../../config/index.ts'
-import { failedAssertion } from '../../protocol/index.ts'
+import { createAssertionError } from '../../protocol/index.ts'
 import { type AlarmName, ListenerCounters, type Log } from '../../telemetry/index.ts'
 import {
   type ByteStream,
@@ -119,7 +119,7 @@ export class ListenerFactory {
         return this.#openOverQuic(listener)
       case 'udp':
       case 'dtls':
-        throw failedAssertion('a socket of a gateway is opened by its gateway')
+        throw createAssertionError('a socket of a gateway is opened by its gateway')
       default:
         return kind satisfies never
     }
@@ -190,7 +190,7 @@ export class ListenerFactory {
   async #openOverQuic(listener: ShardListener): Promise<OpenListener> {
     const { tls, quic } = listener
     if (quic === undefined || tls === undefined)
-      throw failedAssertion(`${formatListener(listener)} has no QUIC settings`)
+      throw createAssertionError(`${formatListener(listener)} has no QUIC settings`)
     const opening = QuicFiles.open({ settings: tls, onProblem: (problem) => this.#reportFiles(listener, problem) })
     // The main thread has just checked the same files, and reported them by the name of the setting.
     if ('problem' in opening) throw new Error(`${formatListener(listener)}: ${opening.problem.message}`)
@@ -321,7 +321,8 @@ function formatListener({ kind, name }: ShardListener): string {
 }
 
 function requireWebSocketSettings(listener: ShardListener): WebSocketConfig & { readonly isLoopback: boolean } {
-  if (listener.webSocket === undefined) throw failedAssertion(`${formatListener(listener)} has no WebSocket settings`)
+  if (listener.webSocket === undefined)
+    throw createAssertionError(`${formatListener(listener)} has no WebSocket settings`)
   return { ...listener.webSocket, isLoopback: listener.isLoopback }
 }
 

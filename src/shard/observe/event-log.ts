@@ -40,15 +40,7 @@ export class EventLog {
   /** Undefined: clients get no automatic subscriptions. */
   autoSubscriber: AutoSubscriber | undefined = undefined
 
-  constructor({
-    log,
-    counters,
-    countDropped: droppedSoFar,
-    countRefused: refusedSoFar,
-    clientEvents,
-    commands,
-    alarms,
-  }: EventLogDependencies) {
+  constructor({ log, counters, countDropped, countRefused, clientEvents, commands, alarms }: EventLogDependencies) {
     this.#clientIdConflicts = new TransientAlarm(alarms, {
       name: 'client-id-conflict',
       endText: 'no client was refused the client ID of another identity for a minute',
@@ -57,8 +49,8 @@ export class EventLog {
     this.#counters = counters
     this.#commands = commands
     this.#clientEvents = clientEvents
-    this.#drops = new DropLog(log, droppedSoFar)
-    this.#refusedPackets = new RefusedPacketLog(log, refusedSoFar)
+    this.#drops = new DropLog(log, countDropped)
+    this.#refusedPackets = new RefusedPacketLog(log, countRefused)
   }
 
   record(event: BrokerEvent, nowMs: number): void {

@@ -3,7 +3,7 @@
 
 import {
   type BrokerEvent,
-  clientIdOf,
+  findClientId,
   type Connection,
   headBits,
   isOfNamespace,
@@ -42,7 +42,7 @@ export class Tracer {
 
   /** Records a received packet. Called before the packet is handled. */
   recordPacket(connection: Connection, packet: Packet, nowMs: number): void {
-    const clientId = packet.type === 'connect' ? packet.clientId : clientIdOf(connection)
+    const clientId = packet.type === 'connect' ? packet.clientId : findClientId(connection)
     const topic = packet.type === 'publish' ? packet.topic?.name : undefined
     const line = { what: 'received', packet: packet.type, clientid: clientId, address: connection.peerAddress, topic }
     if (packet.type !== 'publish') return this.#write({ ...line, ...toPacketIdField(packet) }, nowMs)
@@ -56,7 +56,7 @@ export class Tracer {
       const connection = sends.getConnection(index)
       const head = sends.head[index]
       const what = sends.what[index]
-      const line = { what: 'sent', clientid: clientIdOf(connection), address: connection.peerAddress }
+      const line = { what: 'sent', clientid: findClientId(connection), address: connection.peerAddress }
       const packetid = headBits.packetId(head)
       if (headBits.kind(head) === sendKinds.publish) {
         const { topic, payloadBytes: bytes } = what as Message

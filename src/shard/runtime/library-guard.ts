@@ -1,7 +1,7 @@
 // Keeps a shard running when a client library throws in a timer or event of its own: the actions and sources that use the library fail, and
 // start again after a pause. Any other exception without a handler ends the thread.
 
-import { findFailedLibrary, type LibraryName, messageOf } from '../../sinks/index.ts'
+import { findFailedLibrary, type LibraryName, formatError } from '../../sinks/index.ts'
 import { maskUrlSecrets } from '../../config/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 
@@ -47,7 +47,7 @@ export class LibraryGuard {
   handle(error: unknown): void {
     const library = error instanceof Error && this.#internal.has(error) ? undefined : findFailedLibrary(error)
     if (library === undefined) throw error
-    this.#handleFailure(library, maskUrlSecrets(messageOf(error)))
+    this.#handleFailure(library, maskUrlSecrets(formatError(error)))
   }
 
   #handleFailure(library: LibraryName, reason: string): void {

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net'
 import type { ServiceTls } from '../service-address.ts'
-import { safeLookup } from '../../transports/index.ts'
+import { lookUpAllowedAddresses } from '../../transports/index.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { HttpClient, SocketOpener, HttpLibrary } from './http-library.ts'
 import { describeNoConnection } from '../service-responses.ts'
@@ -33,7 +33,7 @@ export class HttpConnection {
     this.#settings = settings
     const { origin, pipelining, tls } = settings
     // With HTTP/2, all requests would be on one connection. The time limit of the library counts seconds.
-    const connect = library.buildConnector({ allowH2: false, timeout: 0, lookup: safeLookup, ...tls })
+    const connect = library.buildConnector({ allowH2: false, timeout: 0, lookup: lookUpAllowedAddresses, ...tls })
     this.#client = new library.Client(origin.origin, {
       pipelining,
       connect: this.#limitConnectTime(connect),

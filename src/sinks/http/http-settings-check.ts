@@ -1,8 +1,8 @@
 // Checks the settings of services over HTTP.
 
-import { verifiesPeer } from '../../config/index.ts'
+import { isPeerVerified } from '../../config/index.ts'
 import type { TlsSettings } from '../service-address.ts'
-import { problemOfDialFiles } from '../../transports/index.ts'
+import { findDialFilesProblem } from '../../transports/index.ts'
 
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 /** Headers that the broker sets itself, because they describe the body and the connection. */
@@ -28,13 +28,13 @@ export function findConnectorUrlProblem({
   if (text === undefined) return 'url: an HTTP connector needs a url'
   const url = URL.parse(text)
   if (url === null || !['http:', 'https:'].includes(url.protocol)) return 'url: write http://host:port/path'
-  const files = url.protocol === 'https:' ? problemOfDialFiles(toDialFiles(ssl)) : undefined
+  const files = url.protocol === 'https:' ? findDialFilesProblem(toDialFiles(ssl)) : undefined
   return files === undefined ? undefined : `ssl.${files}`
 }
 
 function toDialFiles(ssl: TlsSettings) {
   return {
-    verifyPeer: verifiesPeer(ssl),
+    verifyPeer: isPeerVerified(ssl),
     caFile: omitEmpty(ssl.cacertfile),
     certFile: omitEmpty(ssl.certfile),
     keyFile: omitEmpty(ssl.keyfile),

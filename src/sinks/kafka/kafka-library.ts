@@ -15,7 +15,7 @@ import type {
   KafkaMessage,
   SASLOptions,
 } from 'kafkajs'
-import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
+import { isForbiddenAddress, lookUpAllowedAddresses } from '../../transports/index.ts'
 import { endOnException } from '../connections/opened-sockets.ts'
 import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
@@ -257,7 +257,7 @@ class Sockets {
   readonly #open = new Set<Socket>()
 
   open({ host, port, ssl, onConnect }: ISocketFactoryArgs): Socket {
-    const target = { host, port, lookup: safeLookup }
+    const target = { host, port, lookup: lookUpAllowedAddresses }
     const socket = ssl
       ? connectTls({ ...target, ...(isIP(host) === 0 ? { servername: host } : {}), ...ssl }, onConnect)
       : connectTcp(target, onConnect)

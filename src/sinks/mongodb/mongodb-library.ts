@@ -2,7 +2,7 @@
 
 import type * as MongodbLibrary from 'mongodb'
 import type { MongoClient, MongoClientOptions } from 'mongodb'
-import { safeLookup } from '../../transports/index.ts'
+import { lookUpAllowedAddresses } from '../../transports/index.ts'
 import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { formatError } from '../service-responses.ts'
@@ -97,7 +97,7 @@ function toClientOptions(settings: MongodbSettings): MongoClientOptions {
     writeConcern: { w: 'majority', journal: true },
     // The action queue retries.
     retryWrites: false,
-    lookup: safeLookup,
+    lookup: lookUpAllowedAddresses,
     ...(tls === undefined ? {} : { tls: true, ...tls }),
   }
 }

@@ -1,12 +1,12 @@
 // A connection to a remote broker that only publishes. It uses a clean session.
 
 import {
-  connectPacket,
+  createConnectPacket,
   ConnectionEnded,
   MqttClient,
   type OutgoingMessage,
   type PublishResult,
-  receiveLimits,
+  createReceiveLimits,
 } from '../../mqtt-client/index.ts'
 import { type ProtocolVersion, TopicTable } from '../../protocol/index.ts'
 import { type ByteStream, dial, type DialSettings, type DialTarget } from '../../transports/index.ts'
@@ -44,7 +44,7 @@ export class MqttPublisher {
 
   constructor({ version, clientId, username, password, keepAliveMs, dial }: PublisherSettings, stream: ByteStream) {
     const options = {
-      connect: connectPacket({
+      connect: createConnectPacket({
         version,
         clientId,
         cleanStart: true,
@@ -54,7 +54,12 @@ export class MqttPublisher {
         properties: version === 5 ? { maximumPacketSizeBytes: maxPacketBytes } : undefined,
       }),
       link: {
-        decoder: { role: 'client', version, topics: new TopicTable(maxCachedTopics), ...receiveLimits(maxPacketBytes) },
+        decoder: {
+          role: 'client',
+          version,
+          topics: new TopicTable(maxCachedTopics),
+          ...createReceiveLimits(maxPacketBytes),
+        },
         // Collects the writes of one iteration of the event loop, so that they are one system call.
         later: (work: () => void) => process.nextTick(work),
         ownsChunks: true,

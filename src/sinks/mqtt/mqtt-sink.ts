@@ -3,7 +3,7 @@
 
 import { randomBytes, createHash } from 'node:crypto'
 import { resolve } from 'node:path'
-import { type ActionsConfig, type ConnectorsConfig, verifiesPeer } from '../../config/index.ts'
+import { type ActionsConfig, type ConnectorsConfig, isPeerVerified } from '../../config/index.ts'
 import { ConnectionEnded, type OutgoingMessage } from '../../mqtt-client/index.ts'
 import {
   hasFixedRoot,
@@ -276,7 +276,7 @@ function toPublisherSettings(
     networkInterface: undefined,
     maxMessageBytes: 0,
     tls: {
-      verifyPeer: verifiesPeer(ssl),
+      verifyPeer: isPeerVerified(ssl),
       caFile: resolveFile(ssl.cacertfile),
       certFile: resolveFile(ssl.certfile),
       keyFile: resolveFile(ssl.keyfile),

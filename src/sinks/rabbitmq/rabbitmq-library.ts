@@ -2,7 +2,7 @@
 // again.
 
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage, Options } from 'amqplib'
-import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
+import { isForbiddenAddress, lookUpAllowedAddresses } from '../../transports/index.ts'
 import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { formatError } from '../service-responses.ts'
@@ -77,7 +77,7 @@ async function connectTo(settings: RabbitmqSettings, attempt: OpeningAttempt): P
     vhost: virtualHost,
     heartbeat: heartbeatSeconds,
   }
-  const opening = connect(address, { timeout: connectTimeoutMs, noDelay: true, lookup: safeLookup, ...tls })
+  const opening = connect(address, { timeout: connectTimeoutMs, noDelay: true, lookup: lookUpAllowedAddresses, ...tls })
   // A connection that opens after the attempt has failed is not used.
   attempt.onFailure(() => opening.then(destroy))
   const connection = await opening

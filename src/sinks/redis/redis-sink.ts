@@ -2,7 +2,7 @@
 
 import type { RedisClientType } from 'redis'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { safeLookup } from '../../transports/index.ts'
+import { lookUpAllowedAddresses } from '../../transports/index.ts'
 import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
@@ -119,7 +119,7 @@ async function connect(connector: RedisConnector, attempt: OpeningAttempt): Prom
   const client = library.createClient({
     socket: {
       ...place,
-      lookup: safeLookup,
+      lookup: lookUpAllowedAddresses,
       connectTimeout,
       // The action queue tries again by itself, and reports meanwhile that the service is not available.
       reconnectStrategy: false,

@@ -6,7 +6,7 @@ import { loadTlsFiles, type TlsMaterial, ticketKeyBytes } from './tls-files.ts'
 import type { TlsConfig } from '../../config/index.ts'
 import {
   cipherSuites,
-  cipherSuitesOf,
+  parseCipherSuites,
   ClientTrust,
   type DtlsCertificate,
   type DtlsCredentials,
@@ -42,7 +42,7 @@ export function loadDtlsCredentials(
   findStoredKey: (identity: string) => Uint8Array | undefined,
 ): DtlsLoading {
   const { files } = settings
-  const suites = settings.suites === undefined ? cipherSuites : cipherSuitesOf(settings.suites)
+  const suites = settings.suites === undefined ? cipherSuites : parseCipherSuites(settings.suites)
   if (suites === undefined) {
     const names = cipherSuites.map(({ name }) => name).join(', ')
     return { problem: { setting: 'ciphers', message: `a cipher suite is not known; known are ${names}` } }

@@ -12,14 +12,14 @@
 
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import {
-  contentOf,
+  readContent,
   derTags as tags,
-  contentBytes,
+  sliceContent,
   MalformedDer,
   type Part,
-  partsOf,
-  sequenceIn,
-  wholeOf,
+  parseParts,
+  readSequence,
+  readWhole,
 } from '../../../lib/certificates/index.ts'
 
 export interface RevocationLists {
@@ -107,19 +107,19 @@ function checkChain(
 }
 
 function readList(der: Buffer, authorityCertificates: readonly X509Certificate[]): List {
-  const [signed, algorithm, signature] = partsOf(sequenceIn(der))
-  const fields = partsOf(contentOf(signed, tags.sequence))
+  const [signed, algorithm, signature] = parseParts(readSequence(der))
+  const fields = parseParts(readContent(signed, tags.sequence))
   if (fields[0]?.tag === tags.integer) fields.shift()
   const [, name, begin, end, ...following] = fields
-  const issuer = wholeOf(name, tags.sequence).toString('hex')
+  const issuer = readWhole(name, tags.sequence).toString('hex')
   const keys = authorityCertificates
     .filter(({ raw }) => parseNames(raw).subject === issuer)
     .map(({ publicKey }) => publicKey)
-  verifySignature(wholeOf(signed, tags.sequence), { algorithm, signature, keys })
+  verifySignature(readWhole(signed, tags.sequence), { algorithm, signature, keys })
   const [beginsAtMs, endsAtMs] = [parseTime(begin), parseTime(end)]
-  const entries = following[0]?.tag === tags.sequence ? partsOf(contentBytes(following[0])) : []
+  const entries = following[0]?.tag === tags.sequence ? parseParts(sliceContent(following[0])) : []
   const extensions = following.find(({ tag }) => tag === tags.context0)
-  if (extensions !== undefined) rejectCriticalExtensions(sequenceIn(contentBytes(extensions)))
+  if (extensions !== undefined) rejectCriticalExtensions(readSequence(sliceContent(extensions)))
   return { issuer, serials: new Set(entries.map(readSerial)), beginsAtMs, endsAtMs }
 }
 
@@ -133,28 +133,28 @@ function verifySignature(
   },
 ): void {
   if (by.keys.length === 0) throw new UnusableList('it is of an authority that is not in cacertfile')
-  const [identifier] = partsOf(contentOf(by.algorithm, tags.sequence))
-  const name = contentOf(identifier, tags.identifier).toString('hex')
+  const [identifier] = parseParts(readContent(by.algorithm, tags.sequence))
+  const name = readContent(identifier, tags.identifier).toString('hex')
   if (!hashes.has(name))
     throw new UnusableList(
       'its signature algorithm is not supported: use RSA or ECDSA with SHA-256, SHA-384 or SHA-512, or Ed25519',
     )
   // The first byte of a bit string is the number of unused bits in the last byte: 0 for a signature.
-  const signature = contentOf(by.signature, tags.bits).subarray(1)
+  const signature = readContent(by.signature, tags.bits).subarray(1)
   const isSigned = by.keys.some((key) => verify(hashes.get(name), signed, key, signature))
   if (!isSigned) throw new UnusableList('it is not signed by its authority')
 }
 
 function readSerial(entry: Part): string {
-  const [serial, , extensions] = partsOf(contentOf(entry, tags.sequence))
-  if (extensions !== undefined) rejectCriticalExtensions(contentOf(extensions, tags.sequence))
-  return contentOf(serial, tags.integer).toString('hex')
+  const [serial, , extensions] = parseParts(readContent(entry, tags.sequence))
+  if (extensions !== undefined) rejectCriticalExtensions(readContent(extensions, tags.sequence))
+  return readContent(serial, tags.integer).toString('hex')
 }
 
 /** A critical extension may restrict the list to fewer or other certificates. */
 function rejectCriticalExtensions(extensions: Buffer): void {
-  for (const extension of partsOf(extensions)) {
-    const [, critical] = partsOf(contentOf(extension, tags.sequence))
+  for (const extension of parseParts(extensions)) {
+    const [, critical] = parseParts(readContent(extension, tags.sequence))
     if (critical?.tag === tags.boolean) throw new UnusableList('it has a critical extension, which is not supported')
   }
 }
@@ -164,14 +164,14 @@ function parseNames(certificate: Uint8Array): {
   readonly issuer: string
   readonly subject: string
 } {
-  const [signed] = partsOf(sequenceIn(Buffer.from(certificate)))
-  const fields = partsOf(contentOf(signed, tags.sequence))
+  const [signed] = parseParts(readSequence(Buffer.from(certificate)))
+  const fields = parseParts(readContent(signed, tags.sequence))
   if (fields[0]?.tag === tags.context0) fields.shift()
   const [serial, , issuer, , subject] = fields
   return {
-    serial: contentOf(serial, tags.integer).toString('hex'),
-    issuer: wholeOf(issuer, tags.sequence).toString('hex'),
-    subject: wholeOf(subject, tags.sequence).toString('hex'),
+    serial: readContent(serial, tags.integer).toString('hex'),
+    issuer: readWhole(issuer, tags.sequence).toString('hex'),
+    subject: readWhole(subject, tags.sequence).toString('hex'),
   }
 }
 
@@ -182,7 +182,7 @@ function isSelfIssued({ raw }: X509Certificate): boolean {
 
 /** RFC 5280 4.1.2.5: without fractions, in UTC. */
 function parseTime(part: Part | undefined): number {
-  const text = part === undefined ? '' : contentBytes(part).toString('latin1')
+  const text = part === undefined ? '' : sliceContent(part).toString('latin1')
   const full = part?.tag === tags.utcTime ? `${text < '5' ? '20' : '19'}${text}` : text
   const found =
     part?.tag === tags.utcTime || part?.tag === tags.time ? /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(full) : null

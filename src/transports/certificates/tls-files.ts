@@ -8,7 +8,7 @@ import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type SecureCo
 import { readOpenSslReason } from './describe-tls-error.ts'
 import { parsePskFile, type PreSharedKeys } from './psk-file.ts'
 import type { CertificateFilesConfig, NamedCertificateFilesConfig, TlsConfig } from '../../config/index.ts'
-import { fileErrorText } from '../../telemetry/index.ts'
+import { describeFileError } from '../../telemetry/index.ts'
 
 /** The setting that a problem concerns. */
 export type TlsFileSetting = 'certfile' | 'keyfile' | 'cacertfile' | 'crlfile' | 'psk_file' | 'ciphers'
@@ -91,7 +91,7 @@ export function findUnreadableTlsFiles({
     try {
       readFileSync(file)
     } catch (error) {
-      problems.push({ setting, certificateName, message: `cannot read ${file}: ${fileErrorText(error)}` })
+      problems.push({ setting, certificateName, message: `cannot read ${file}: ${describeFileError(error)}` })
     }
   }
   for (const files of [...(certificate === undefined ? [] : [certificate]), ...byServerName]) {
@@ -232,7 +232,7 @@ function readSettingFile(setting: TlsFileSetting, file: string, readFile: FileRe
   try {
     return readFile(file)
   } catch (error) {
-    throw new FileProblem(setting, `cannot read ${file}: ${fileErrorText(error)}`)
+    throw new FileProblem(setting, `cannot read ${file}: ${describeFileError(error)}`)
   }
 }
 

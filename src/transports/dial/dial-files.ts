@@ -1,6 +1,6 @@
 // Files of an outgoing TLS connection: trusted authorities, and the own certificate.
 
-import { fileErrorText } from '../../telemetry/index.ts'
+import { describeFileError } from '../../telemetry/index.ts'
 import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
@@ -65,7 +65,7 @@ function readPem(
   try {
     text = read(file).toString('latin1')
   } catch (error) {
-    throw new UnusableFile(`${setting}: cannot read ${file}: ${fileErrorText(error)}`)
+    throw new UnusableFile(`${setting}: cannot read ${file}: ${describeFileError(error)}`)
   }
   // An empty or incomplete file would mean that there are no authorities.
   if (label !== undefined) {

@@ -3,7 +3,7 @@
 import { connect as connectTcp, isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
-import { connectionErrorText, innermostError } from '../../telemetry/index.ts'
+import { describeConnectionError, findInnermostError } from '../../telemetry/index.ts'
 import { lookUpAllowedAddresses } from './address-guard.ts'
 import type { ClientAddress } from '../streams/byte-stream.ts'
 import { type DialAttempt, type DialProblem, type DialTarget, formatHostPort } from './dial-attempt.ts'
@@ -84,8 +84,8 @@ const addressErrorCodes = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EADDRNOTAVAIL'])
 const networkErrorCodes = new Set(['ECONNREFUSED', 'ENETUNREACH', 'EHOSTUNREACH', 'ETIMEDOUT', 'EACCES', 'EPERM'])
 
 function toDialProblem(error: NodeJS.ErrnoException, target: DialTarget, isSecure: boolean): DialProblem {
-  const { code = '' } = innermostError(error)
-  const text = `${isSecure && isOfTls(code) ? 'the TLS handshake failed: ' : ''}${connectionErrorText(error, trust)}`
+  const { code = '' } = findInnermostError(error)
+  const text = `${isSecure && isOfTls(code) ? 'the TLS handshake failed: ' : ''}${describeConnectionError(error, trust)}`
   const reason = addressErrorCodes.has(code) ? 'address' : isSecure && isOfTls(code) ? 'tls' : 'unreachable'
   return { reason, message: `${formatHostPort(target)}: ${text}` }
 }

@@ -8,7 +8,7 @@
 // So one address cannot use up `max_connections` with connections that never send a CONNECT, and many clients behind one address (NAT) connect as
 // long as there is space. Authenticated connections are never closed for others.
 
-import { networkOf } from '../../config/index.ts'
+import { toNetwork } from '../../config/index.ts'
 import type { ConnectionLimit } from '../limits/connection-limits.ts'
 import type { SharedSocket, UnansweredConnection } from '../streams/unanswered-socket.ts'
 import { HandshakeShares } from './handshake-shares.ts'
@@ -34,7 +34,7 @@ export class ConnectionShare implements UnansweredConnection {
 
   constructor(raw: SharedSocket, address: string, limits: ConnectionLimit) {
     this.raw = raw
-    this.network = networkOf(address)
+    this.network = toNetwork(address)
     this.#limits = limits
     this.#start()
   }
@@ -42,7 +42,7 @@ export class ConnectionShare implements UnansweredConnection {
   move(address: string): void {
     if (this.#hasEnded) return
     this.#stop()
-    this.network = networkOf(address)
+    this.network = toNetwork(address)
     this.#start()
   }
 
@@ -65,5 +65,5 @@ export class ConnectionShare implements UnansweredConnection {
 /** Returns the connection to close for a client of this address; undefined: no limit is reached, or no address has more. */
 export function findShareToEnd(limits: ConnectionLimit, address: string): ConnectionShare | undefined {
   const { reached } = limits
-  return reached === undefined ? undefined : ensureShares(reached).findStalledFor(networkOf(address))
+  return reached === undefined ? undefined : ensureShares(reached).findStalledFor(toNetwork(address))
 }

@@ -7,7 +7,7 @@
 //
 // So many clients behind one address (NAT) still connect, one after the other.
 
-import { networkOf } from '../../config/index.ts'
+import { toNetwork } from '../../config/index.ts'
 
 export interface SharedHandshake {
   readonly network: string
@@ -27,7 +27,7 @@ export class HandshakeShares<Handshake extends SharedHandshake> {
 
   /** Returns the network that counts as one client. */
   static toNetwork(address: string): string {
-    return networkOf(address)
+    return toNetwork(address)
   }
 
   start(handshake: Handshake): void {

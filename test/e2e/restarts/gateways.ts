@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import mqtt from 'mqtt'
 import { SnDevice } from '../../gateways/sn-device.ts'
-import { ownerOfName } from '../../../src/gateways/index.ts'
+import { findOwnerShard } from '../../../src/gateways/index.ts'
 import type { CoapMessage } from '../../gateways/coap-device.ts'
 import { UdpCoapDevice } from '../../gateways/udp-coap-device.ts'
 import type { BrokerWithApi } from '../../management/api.ts'
@@ -156,7 +156,7 @@ export function registrationsSurvive(survives: Survives, shardsAfter: number): v
       async after(t, broker) {
         const place = { own: 0, shards: shardsAfter }
         const location = path.slice('rd/'.length)
-        const beginsAgain = ownerOfName(observe?.token ?? '', place) !== ownerOfName(location, place)
+        const beginsAgain = findOwnerShard(observe?.token ?? '', place) !== findOwnerShard(location, place)
         await until(async () => (await clientOf(broker, 'lamp'))?.['endpoint_name'] === 'lamp')
         const up = await listener(t, broker, 'lwm2m/lamp/up/#')
         // The device wakes up.

@@ -8,12 +8,12 @@
 
 import { Agent, request as httpRequest } from 'node:http'
 import {
-  basicAuthorization,
+  formatBasicAuthorization,
   type Endpoint,
   reasons,
   resultCodes,
   type Shape,
-  shapeOf,
+  compileShape,
 } from '../../../src/contract/index.ts'
 import { endpoints } from '../../../src/api/endpoints.ts'
 import { listPossibleFailures, listPossibleReasons } from '../../../src/contract/documents/possible-failures.ts'
@@ -102,7 +102,7 @@ async function idleMemory(
 /** Exports an archive of the broker. Most uploads and imports use it. */
 async function archiveOf({ broker: { url }, administrator }: ApiFuzzOptions): Promise<Archive> {
   const [name = '', password = ''] = administrator.split(':')
-  const headers = { authorization: basicAuthorization(name, password) }
+  const headers = { authorization: formatBasicAuthorization(name, password) }
   const made = await fetch(`${url}/api/v5/data/export`, { method: 'POST', headers })
   const { filename } = (await made.json()) as { filename: string }
   const file = await fetch(`${url}/api/v5/data/files/${filename}`, { headers })
@@ -118,7 +118,7 @@ function noteFaultsInLog({ process: broker }: Broker, run: FuzzRun): void {
 
 const replyShapes = new Map<string, Shape>()
 for (const [name, { reply }] of Object.entries<Endpoint>(endpoints)) {
-  if (typeof reply === 'object') replyShapes.set(name, shapeOf(reply))
+  if (typeof reply === 'object') replyShapes.set(name, compileShape(reply))
 }
 
 /** The documented errors of each operation: status with code (version 4) or reason (version 5). */
@@ -151,7 +151,7 @@ class FuzzRun {
     this.#healthy = healthy
     this.#archive = archive
     this.#agent = new Agent({ keepAlive: true, maxSockets: requestsAtOnce })
-    this.#authorization = basicAuthorization(name, password)
+    this.#authorization = formatBasicAuthorization(name, password)
     this.#faults = new Map()
     this.statuses = new Map()
     this.made = 0

@@ -1,6 +1,6 @@
 // Random API requests from the contract: most are almost valid, so that they pass the first checks; some are arbitrary.
 
-import { type Endpoint, urlsOf } from '../../../src/contract/index.ts'
+import { type Endpoint, listUrls } from '../../../src/contract/index.ts'
 import { endpoints } from '../../../src/api/endpoints.ts'
 import type { Random } from '../../protocol/fuzz/random.ts'
 import { anyString, nastyString } from './strings.ts'
@@ -49,7 +49,7 @@ export function makeRequest(random: Random, surroundings: Surroundings): MadeReq
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
 
 function pathFor(random: Random, endpoint: Endpoint, archive: Archive): string {
-  const url = random.pick(urlsOf(endpoint))
+  const url = random.pick(listUrls(endpoint))
   const filled = url.replaceAll(/:(\w+)/g, (_whole, key: string) => paramFor(random, endpoint, key, archive))
   return `${filled}${random.oneIn(10) ? '/' : ''}${queryFor(random, endpoint)}`
 }

@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
-import { checkArchive, folderOfArchive, linesOf, archiveMembers } from '../../../src/backup/index.ts'
+import { checkArchive, toArchiveFolder, readLines, readArchiveMembers } from '../../../src/backup/index.ts'
 import { hashPassword, type HashedPassword, makeScramRecord } from '../../../src/access/index.ts'
 import type { BackupFile, BackupScope } from '../../../src/node/backup/backup-folder.ts'
 import type { RunningNode } from '../../../src/boot/running-node.ts'
@@ -82,13 +82,13 @@ export function fileOf(outcome: BackupFile | { readonly symbol: string; readonly
 /** The content of an archive, by member: lines of tables sorted, as their order is not defined. */
 export async function contentsOf(path: string, filename: string): Promise<Record<string, unknown>> {
   const packed = await readFile(path)
-  const folder = folderOfArchive(filename)
+  const folder = toArchiveFolder(filename)
   const checked = await checkArchive(only(packed), { folder, maxLineBytes: 1_048_576 })
   const contents: Record<string, unknown> = { counts: Object.fromEntries(checked.counts) }
-  for await (const member of archiveMembers(only(packed), folder)) {
+  for await (const member of readArchiveMembers(only(packed), folder)) {
     if (member.name === 'META.hocon') continue
     const lines: string[] = []
-    for await (const some of linesOf(member.readContent(), { name: member.name, maxBytes: 1_048_576 }))
+    for await (const some of readLines(member.readContent(), { name: member.name, maxBytes: 1_048_576 }))
       lines.push(...some)
     contents[member.name] = member.name.startsWith('tables/') ? lines.toSorted() : lines
   }

@@ -5,12 +5,12 @@ import {
   compileRule,
   convertRuleSql,
   explainRule,
-  fieldsOf,
+  toEventFields,
   RuleCompileError,
   RuleEvent,
-  sampleEvent,
+  createSampleEvent,
   testRule,
-  valueAsJson,
+  toJsonText,
   type CompiledRule,
 } from '../../../src/rules/index.ts'
 import { RuleError } from '../../../src/values/index.ts'
@@ -89,17 +89,17 @@ function evaluate(rule: CompiledRule, random: Random, tally: FuzzTally): void {
     tally.passed++
     writeOutput(result.output, rule.sql)
   } else tally.noResult++
-  const event = new RuleEvent(fieldsOf('message.publish', { ...context, qos: 1 }))
+  const event = new RuleEvent(toEventFields('message.publish', { ...context, qos: 1 }))
   explainRule(rule, event, host)
   // The event that it is for, as the explanation for administrators takes it.
-  const sample = sampleEvent(rule, context)
+  const sample = createSampleEvent(rule, context)
   if (!(sample instanceof RuleError)) explainRule(rule, sample, host)
 }
 
 /** The output must be JSON, or too large, or contain bits: both are rule errors. */
-function writeOutput(output: Parameters<typeof valueAsJson>[0], sql: string): void {
+function writeOutput(output: Parameters<typeof toJsonText>[0], sql: string): void {
   try {
-    JSON.parse(valueAsJson(output))
+    JSON.parse(toJsonText(output))
   } catch (error) {
     if (!(error instanceof RuleError)) throw new Error(`output of ${sql}`, { cause: error })
   }

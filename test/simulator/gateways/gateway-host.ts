@@ -10,7 +10,7 @@ import {
   type GatewayDependencies,
   type MqttConnection,
   type MqttConnectionCallbacks,
-  newGatewayCounters,
+  createGatewayCounters,
 } from '../../../src/gateways/index.ts'
 import { TopicTable } from '../../../src/protocol/index.ts'
 import type { ByteStream } from '../../../src/transports/index.ts'
@@ -105,7 +105,7 @@ export class GatewayHost {
         this.#waiting.set(this.#storeFacts([]), ifAlive(done))
         this.#look()
       },
-      counters: newGatewayCounters(),
+      counters: createGatewayCounters(),
     }
   }
 

@@ -1,9 +1,9 @@
 // Actions of rules in the form of NanoMQ's API: each contains the address of its service. It becomes a connector and an
 // action of the configuration, which belong to the rule.
 
-import { createTableStatement, insertStatement, isTableName, serverOf } from '../../../config/index.ts'
+import { formatCreateTableStatement, formatInsertStatement, isTableName, parseServer } from '../../../config/index.ts'
 import { type ApiError, refuse } from '../../../management/index.ts'
-import { selectedNames } from '../../../rules/index.ts'
+import { listSelectedNames } from '../../../rules/index.ts'
 import { sinkTypes } from '../../../sinks/index.ts'
 import { type ConfiguredAction, nanoMqPrefix, type SentAction } from './v4-actions.ts'
 
@@ -52,7 +52,7 @@ export function readNanoMqActions(
     const problem = checkParams(name, kind, params)
     if (problem !== undefined) return problem
     const own = `${nanoMqPrefix}${number}_${place}`
-    const fields = selectedNames(sql)
+    const fields = listSelectedNames(sql)
     const service = kind.type === 'mqtt' ? createRepublish(params) : createTable(kind.type, params, fields)
     read.push({
       connector: { type: kind.type, name: own, settings: service.connector },
@@ -85,7 +85,7 @@ interface Service {
 function createRepublish(params: Readonly<Record<string, unknown>>): Service {
   const { topic, address, clientid, clean_start: _, ...rest } = params
   const id = clientid === undefined ? {} : { clientid_prefix: clientid }
-  const { server, ssl } = serverOf(String(address))
+  const { server, ssl } = parseServer(String(address))
   return { connector: { server, ssl: { enable: ssl }, ...id, ...rest }, parameters: { topic, payload: '${.}' } }
 }
 
@@ -95,9 +95,9 @@ function createTable(
   fields: readonly (readonly string[])[] | undefined,
 ): Service {
   const row = { table: String(table), fields }
-  const sql = insertStatement(row)
+  const sql = formatInsertStatement(row)
   if (type === 'sqlite')
-    return { connector: { path: sqliteFile }, parameters: { sql, create_table: createTableStatement(row) } }
+    return { connector: { path: sqliteFile }, parameters: { sql, create_table: formatCreateTableStatement(row) } }
   const server = typeof host === 'string' && typeof port === 'number' ? `${host}:${port}` : host
   return { connector: { server, ...rest }, parameters: { sql } }
 }

@@ -1,7 +1,7 @@
 // Creates, changes and deletes rules with their actions and connectors. Each is a separate change of the configuration:
 // if a later one fails, the earlier ones are undone.
 
-import { problemOfSql, type ResourceKind } from '../../../actions/index.ts'
+import { findSqlProblem, type ResourceKind } from '../../../actions/index.ts'
 import { randomBytes } from 'node:crypto'
 import type { Caller } from '../../../contract/index.ts'
 import { type ApiError, refuse } from '../../../management/index.ts'
@@ -119,7 +119,7 @@ export class RuleWriter {
     const { rawsql, actions = [] } = sent
     const numbers = this.#rules.listRules().flatMap(({ id }) => (/^[1-9]\d{0,8}$/.test(id) ? [Number(id)] : []))
     const number = Math.max(0, ...numbers) + 1
-    const problem = problemOfSql(rawsql)
+    const problem = findSqlProblem(rawsql)
     if (problem !== undefined) return refuse('invalidParameter', problem)
     const read = readNanoMqActions(actions, { number, sql: rawsql })
     if ('code' in read) return read
@@ -133,7 +133,7 @@ export class RuleWriter {
 
   async #put(id: string, settings: RuleSettings, puts: readonly Put[], by: Caller): Promise<Rule | ApiError> {
     // Before anything is changed, so that an error in the SQL needs no undo.
-    const wrongSql = problemOfSql(settings.sql)
+    const wrongSql = findSqlProblem(settings.sql)
     if (wrongSql !== undefined) return refuse('invalidParameter', wrongSql)
     const done: Put[] = []
     const takeBack = async (problem: SettingProblem): Promise<ApiError> => {

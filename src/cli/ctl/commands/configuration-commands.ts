@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import type { Result } from '../../../contract/index.ts'
 import type { ApiClient } from '../../../api/endpoints.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, showReply } from '../ctl-command.ts'
-import { fileErrorText } from '../../../telemetry/index.ts'
+import { describeFileError } from '../../../telemetry/index.ts'
 
 const dryRunOption = { flags: '--dry-run', description: 'change nothing, show what would change' }
 const yesOption = { flags: '--yes', description: 'change without confirmation' }
@@ -109,7 +109,7 @@ async function updateConfiguration(
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    return { problem: `${file}: ${fileErrorText(error)}` }
+    return { problem: `${file}: ${describeFileError(error)}` }
   }
   const preview = renamePositions(await client.update_config({ body: text, query: { merge, dry_run: true } }), file)
   if ('failure' in preview) return { ...preview, hasLines: true }

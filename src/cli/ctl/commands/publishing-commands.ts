@@ -2,7 +2,7 @@
 
 import { readFile } from 'node:fs/promises'
 import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
-import { fileErrorText } from '../../../telemetry/index.ts'
+import { describeFileError } from '../../../telemetry/index.ts'
 
 export const publishingCommands: readonly CtlCommand[] = [
   {
@@ -99,7 +99,7 @@ async function readPayload({
   try {
     return { payload: await readFile(String(file)) }
   } catch (error) {
-    return { problem: `${String(file)}: ${fileErrorText(error)}` }
+    return { problem: `${String(file)}: ${describeFileError(error)}` }
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { type CtlCall, type CtlCommand, reportDone, type Outcome, showReply } from '../ctl-command.ts'
-import { fileErrorText } from '../../../telemetry/index.ts'
+import { describeFileError } from '../../../telemetry/index.ts'
 
 const sourceArguments = ['<name>', '<type>', '<source>']
 const descriptionOption = {
@@ -72,6 +72,6 @@ function withSettings(
     const source = text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text
     return run(name, { type, source, description: typeof description === 'string' ? description : '' })
   } catch (error) {
-    return { usage: `${text.slice(1)}: ${fileErrorText(error)}` }
+    return { usage: `${text.slice(1)}: ${describeFileError(error)}` }
   }
 }

@@ -3,7 +3,7 @@
 import { readFile } from 'node:fs/promises'
 import { signToken } from '../../../access/index.ts'
 import type { CtlCall, CtlCommand, Outcome } from '../ctl-command.ts'
-import { fileErrorText } from '../../../telemetry/index.ts'
+import { describeFileError } from '../../../telemetry/index.ts'
 
 const defaultSeconds = 3_600
 const secondsPer: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
@@ -39,7 +39,7 @@ async function mintToken({ options }: CtlCall): Promise<Outcome> {
   try {
     pem = await readFile(key, 'utf8')
   } catch (error) {
-    return { problem: `${key}: ${fileErrorText(error)}` }
+    return { problem: `${key}: ${describeFileError(error)}` }
   }
   const issuedAt = Math.floor(Date.now() / 1_000)
   const claims = { sub: String(subject), iat: issuedAt, exp: issuedAt + Number(digits) * (secondsPer[unit] ?? 1) }

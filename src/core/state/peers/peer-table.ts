@@ -4,7 +4,7 @@
 // every topic and exclusive filter, `isReady` is true, and the interest counts nothing (`NoInterest`). Only what runs for every message or
 // turn asks `hasAny`, to leave out the work.
 
-import { failedAssertion } from '../../../protocol/index.ts'
+import { createAssertionError } from '../../../protocol/index.ts'
 import type { RetainedOrigin } from '../../messages/message.ts'
 import { CommitBarrier } from '../../model/commit-barrier.ts'
 import { computeTopicShard, type PeerNumber, type ShardPlace } from '../../model/peer-messages.ts'
@@ -52,7 +52,7 @@ export class PeerTable {
   requirePeer(number: PeerNumber): Peer {
     const peer = this.all[number < this.shard.own ? number : number - 1]
     if (peer === undefined || peer.number !== number)
-      throw failedAssertion(`shard ${number} is not a peer of shard ${this.shard.own}`)
+      throw createAssertionError(`shard ${number} is not a peer of shard ${this.shard.own}`)
     return peer
   }
 

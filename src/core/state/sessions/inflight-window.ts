@@ -7,7 +7,7 @@
 //
 // The identifier of an abandoned message is skipped as well, until the client acknowledges the message.
 
-import { assert, failedAssertion, type PacketId } from '../../../protocol/index.ts'
+import { assert, createAssertionError, type PacketId } from '../../../protocol/index.ts'
 
 const firstSlots = 8
 const allPacketIds = 65_536
@@ -60,7 +60,8 @@ export class InflightWindow<D extends InFlight> {
 
   /** Adds a delivery that had its packet identifier before a restart. */
   addWithId(delivery: D, packetId: PacketId): void {
-    if (this.get(packetId) !== undefined) throw failedAssertion(`packet identifier ${packetId} is in flight already`)
+    if (this.get(packetId) !== undefined)
+      throw createAssertionError(`packet identifier ${packetId} is in flight already`)
     while (this.#slots[packetId & (this.#slots.length - 1)] !== undefined) this.#grow()
     this.#put(delivery, packetId)
     this.#continueAfter(packetId)
@@ -76,7 +77,7 @@ export class InflightWindow<D extends InFlight> {
   }
 
   /**
-   * Adds an abandoned packet identifier, also one that was stored before a restart. At max a quarter of all identifiers are
+   * Adds an abandoned packet identifier, also one that was stored before a restart. At most a quarter of all identifiers are
    * skipped: beyond that, the oldest are used again.
    */
   restoreAbandoned(packetId: PacketId): void {
@@ -107,7 +108,7 @@ export class InflightWindow<D extends InFlight> {
   remove(delivery: D): void {
     const slot = delivery.packetId & (this.#slots.length - 1)
     if (this.#slots[slot] !== delivery)
-      throw failedAssertion(`packet identifier ${delivery.packetId} was never in flight`)
+      throw createAssertionError(`packet identifier ${delivery.packetId} was never in flight`)
     this.#slots[slot] = undefined
     this.#count--
     this.#bytes -= delivery.heldBytes

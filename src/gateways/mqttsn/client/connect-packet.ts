@@ -1,6 +1,6 @@
 // The connection of an MQTT-SN client to the broker, from its CONNECT.
 
-import { connectPacket } from '../../../mqtt-client/index.ts'
+import { createConnectPacket } from '../../../mqtt-client/index.ts'
 import { type ConnectPacket, reasonCodes, type Will } from '../../../protocol/index.ts'
 import { type ClientInfoOverride, overrideClientInfo } from '../../client-info.ts'
 import { returnCodes, type SnRequest } from '../codec/sn-packets.ts'
@@ -47,7 +47,7 @@ export function toConnectPacket(
     password: options?.password === undefined ? undefined : Buffer.from(options.password, 'base64'),
   }
   const { password, ...names } = overrideClientInfo(override, sent)
-  return connectPacket({
+  return createConnectPacket({
     version: 5,
     ...names,
     cleanStart: (options?.startsClean ?? flags.cleanSession) && !continuesSession,

@@ -28,7 +28,7 @@ function createUnusablePassword(): StoredPassword {
 /** Returns a function that creates the account of a user, or sets its role to the one that the provider reported. */
 export function admitOidcUser({
   records,
-  readConfiguredName: ownName,
+  readConfiguredName,
   log,
 }: OidcAccountDependencies): (user: OidcUser, address: string) => Promise<LoggedIn | string> {
   return async ({ name, role, namespace }, address) => {
@@ -37,7 +37,7 @@ export function admitOidcUser({
     await records.decide(() => {
       const found = records.find({ kind: 'account', name })
       const isLocal = found !== undefined && !isOfProvider(found)
-      if (isLocal || name === ownName() || records.find({ kind: 'api-key', id: name }) !== undefined) {
+      if (isLocal || name === readConfiguredName() || records.find({ kind: 'api-key', id: name }) !== undefined) {
         problem = 'is the name of an account or API key of the broker: delete it, or configure another claim'
         return { put: [], delete: [] }
       }

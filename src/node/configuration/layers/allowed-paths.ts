@@ -6,7 +6,7 @@ import { lstatSync, realpathSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, parse, relative, resolve, sep } from 'node:path'
 import {
   type ConfigError,
-  configErrorAt,
+  createConfigError,
   type GodwitConfig,
   type NamedPath,
   type Position,
@@ -56,7 +56,7 @@ export class AllowedPaths {
     const places = { configurationFolder, dataDirectory: this.#dataDirectory }
     return listPaths(config, places).flatMap((used) => {
       const problem = this.findProblem(used)
-      return problem === undefined ? [] : [configErrorAt(used.at, used.key, problem)]
+      return problem === undefined ? [] : [createConfigError(used.at, used.key, problem)]
     })
   }
 
@@ -78,7 +78,7 @@ export class AllowedPaths {
       const written = resolveRealPath(named) ?? named
       const included = files.find((file) => isWrittenAs(written, file))
       if (included === undefined) return []
-      return [configErrorAt(used.at, used.key, `the configuration includes ${included}; write to another file`)]
+      return [createConfigError(used.at, used.key, `the configuration includes ${included}; write to another file`)]
     })
   }
 

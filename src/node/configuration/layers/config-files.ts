@@ -3,7 +3,7 @@
 
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
-import { fileErrorText } from '../../../telemetry/index.ts'
+import { describeFileError } from '../../../telemetry/index.ts'
 
 export type FileText = { readonly text: string } | { readonly error: string }
 
@@ -18,7 +18,7 @@ export function readConfigFile(path: string): FileText {
     if (status.size > maxFileBytes) return { error: `it has more than ${maxFileBytes} bytes` }
     return { text: readFileSync(path, 'utf8') }
   } catch (error) {
-    return { error: fileErrorText(error) }
+    return { error: describeFileError(error) }
   }
 }
 
@@ -45,7 +45,7 @@ export function createIncludeReader(file: string): (path: string, from: string) 
       if (existsSync(file) && realpathSync(file) === realTarget)
         return { error: 'the file includes itself: remove this include' }
     } catch (error) {
-      return { error: fileErrorText(error) }
+      return { error: describeFileError(error) }
     }
     return readConfigFile(target)
   }

@@ -7,10 +7,10 @@ import { dirname, resolve } from 'node:path'
 import {
   type ConfigObject,
   type ConfigValue,
-  emptyObject,
+  createEmptyObject,
   type Environment,
   type ConfigError,
-  configErrorAt,
+  createConfigError,
   type IncludeReader,
   type LoadedConfig,
   loadConfig,
@@ -20,7 +20,7 @@ import {
   type PlainValue,
   putValue,
   toPlain,
-  valueAt,
+  findConfigValue,
 } from '../../../config/index.ts'
 import type { AllowedPaths } from './allowed-paths.ts'
 import { createIncludeReader, resolveInclude, createNamedFileReader } from './config-files.ts'
@@ -65,7 +65,7 @@ export type TextOrigin = 'file' | 'api' | 'history'
 /** Name of a request's text in errors, in place of a file name. The line in the text is shown as well. */
 export const requestName = 'request'
 
-export const nothingChanged: ConfigObject = emptyObject({ file: requestName, line: 0, column: 0 })
+export const nothingChanged: ConfigObject = createEmptyObject({ file: requestName, line: 0, column: 0 })
 
 /** Returns the values of the text, or all errors. */
 export function readDocument(
@@ -99,7 +99,7 @@ export function readDocument(
   const [variable] = usedVariables
   if (variable === undefined) return { document: { file, text, values: parsed.value, includes } }
   const message = `a text that comes over the API may not use the environment: \${${variable}}`
-  return { errors: [configErrorAt({ file: name, line: 0, column: 0 }, '', message, 'write the value itself')] }
+  return { errors: [createConfigError({ file: name, line: 0, column: 0 }, '', message, 'write the value itself')] }
 }
 
 /**
@@ -186,7 +186,7 @@ export function findWritten(
     const parsed = parseOverride(override)
     if ('path' in parsed) merged = putValue(merged, parsed.path, parsed.value)
   }
-  return valueAt(merged, path)
+  return findConfigValue(merged, path)
 }
 
 /** Texts of settings that were written before. */

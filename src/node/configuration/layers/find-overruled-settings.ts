@@ -1,7 +1,7 @@
 // Finds settings of the configuration file that a change over the API overrules. Without a warning about them, an edited file
 // would seem to have no effect.
 
-import { configErrorAt, type GodwitConfig, type Warning } from '../../../config/index.ts'
+import { createConfigError, type GodwitConfig, type Warning } from '../../../config/index.ts'
 import { AllowedPaths } from './allowed-paths.ts'
 import { type ConfigDependencies, type ConfigLayers, loadLayers, nothingChanged } from './config-layers.ts'
 import { listSettings } from './setting-paths.ts'
@@ -25,6 +25,6 @@ export function findOverruledSettings(
     const [written, used] = [alone.config.settingTexts.get(key), config.settingTexts.get(key)]
     if (written === undefined || used === undefined || written.text === used.text) return []
     const values = used.isSecret ? '' : `: ${used.text} instead of ${written.text}`
-    return [configErrorAt(value.at, key, `a change over the API has priority over this file${values}`, hint)]
+    return [createConfigError(value.at, key, `a change over the API has priority over this file${values}`, hint)]
   })
 }

@@ -4,12 +4,12 @@
 import {
   type ConfigObject,
   type ConfigError,
-  configErrorAt,
+  createConfigError,
   type GodwitConfig,
   localSettings,
   putValues,
-  valueAt,
-  withoutValues,
+  findConfigValue,
+  omitValues,
 } from '../../../config/index.ts'
 import { type ConfigDocument, nothingChanged } from './config-layers.ts'
 
@@ -22,7 +22,7 @@ export function findLocalErrors(config: GodwitConfig, before: GodwitConfig): rea
     if (config.settingTexts.get(key)?.text === before.settingTexts.get(key)?.text) return []
     const message = 'the API may not change it'
     return [
-      configErrorAt(
+      createConfigError(
         config.places.get(key) ?? noPosition,
         key,
         message,
@@ -35,7 +35,7 @@ export function findLocalErrors(config: GodwitConfig, before: GodwitConfig): rea
 /** Returns the local settings of `written` that are missing in the text of a request: they stay unchanged. */
 export function selectKeptLocal(document: ConfigDocument, written: ConfigObject): ConfigObject {
   const kept = localSettings.flatMap((path) => {
-    const value = valueAt(document.values, path) === undefined ? valueAt(written, path) : undefined
+    const value = findConfigValue(document.values, path) === undefined ? findConfigValue(written, path) : undefined
     return value === undefined ? [] : [{ path, value }]
   })
   return putValues(nothingChanged, kept)
@@ -43,6 +43,6 @@ export function selectKeptLocal(document: ConfigDocument, written: ConfigObject)
 
 /** Returns `changes` without those local settings that the configuration file contains, because the file decides about them. */
 export function omitLocal(changes: ConfigObject, file: ConfigObject | undefined): ConfigObject {
-  const inFile = localSettings.filter((path) => file !== undefined && valueAt(file, path) !== undefined)
-  return inFile.length === 0 ? changes : withoutValues(changes, inFile)
+  const inFile = localSettings.filter((path) => file !== undefined && findConfigValue(file, path) !== undefined)
+  return inFile.length === 0 ? changes : omitValues(changes, inFile)
 }

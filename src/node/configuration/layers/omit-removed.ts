@@ -4,13 +4,13 @@
 import {
   type ConfigObject,
   type ConfigValue,
-  configErrorAt,
+  createConfigError,
   mergeObjects,
   parseOverride,
   putValue,
-  valueAt,
+  findConfigValue,
   type Warning,
-  withoutValue,
+  omitValue,
 } from '../../../config/index.ts'
 
 /** Paths of named items, and the key that each must have. */
@@ -43,20 +43,20 @@ export function omitRemoved(
       const whole = [...path, name]
       if (
         part.kind !== 'object' ||
-        valueAt(dependencies, whole) !== undefined ||
-        isSet(valueAt(merged, [...whole, needs]))
+        findConfigValue(dependencies, whole) !== undefined ||
+        isSet(findConfigValue(merged, [...whole, needs]))
       )
         continue
-      kept = withoutValue(kept, whole)
+      kept = omitValue(kept, whole)
       const words = 'it is not in the file any more, so what was changed of it over the API does not count'
-      warnings.push(configErrorAt({ file: 'changed-settings.conf', line: 0, column: 0 }, whole.join('.'), words))
+      warnings.push(createConfigError({ file: 'changed-settings.conf', line: 0, column: 0 }, whole.join('.'), words))
     }
   }
   return { changes: kept, warnings }
 }
 
 function listEntries(object: ConfigObject, path: readonly string[]): Iterable<readonly [string, ConfigValue]> {
-  const found = valueAt(object, path)
+  const found = findConfigValue(object, path)
   return found?.kind === 'object' ? found.entries : []
 }
 

@@ -10,7 +10,7 @@ import {
   parseOverride,
   putValues,
   toPlain,
-  valueAt,
+  findConfigValue,
 } from '../../../config/index.ts'
 
 export interface WrittenSetting {
@@ -68,7 +68,7 @@ function isShownText(sent: string, text: string): boolean {
 export function selectStored(stored: ConfigObject, paths: readonly (readonly string[])[]): ConfigObject {
   const none: ConfigValue = { kind: 'null', at: stored.at }
   const empty: ConfigObject = { ...stored, entries: new Map() }
-  const kept = paths.map((path) => ({ path, value: valueAt(stored, path) ?? none }))
+  const kept = paths.map((path) => ({ path, value: findConfigValue(stored, path) ?? none }))
   return putValues(empty, kept)
 }
 

@@ -2,14 +2,14 @@
 
 import {
   type Budget,
-  bufferOver,
-  bytesOf,
+  toBuffer,
+  toBytes,
   isArray,
   isInteger,
   isMap,
   isNumber,
   isText,
-  limitError,
+  createLimitError,
   makeFloat,
   makeInteger,
   type MapBuilder,
@@ -19,7 +19,7 @@ import {
   type RuleMap,
   type RuleValue,
   setKey,
-  textFromBytes,
+  toRuleText,
   toFloat,
 } from '../../../values/index.ts'
 
@@ -55,7 +55,7 @@ export function encodeTerm(value: RuleValue, budget: Budget): Uint8Array {
 function encode(value: RuleValue, pieces: Uint8Array[], budget: Budget, depth: number): void {
   checkDepth(depth)
   budget.countCreated(isText(value) ? value.length + termCost : termCost)
-  if (isText(value)) pieces.push(withLength(tags.binary, bytesOf(value).length), bytesOf(value))
+  if (isText(value)) pieces.push(withLength(tags.binary, toBytes(value).length), toBytes(value))
   else if (isInteger(value)) pieces.push(encodeInteger(value))
   else if (isNumber(value)) pieces.push(encodeFloat(toFloat(value)))
   else if (isArray(value)) encodeArray(value, pieces, budget, depth)
@@ -68,7 +68,7 @@ function encode(value: RuleValue, pieces: Uint8Array[], budget: Budget, depth: n
 }
 
 function checkDepth(depth: number): void {
-  if (depth > 2 * maxValueDepth) throw limitError('the term is nested too deeply', 'maxValueDepth', maxValueDepth)
+  if (depth > 2 * maxValueDepth) throw createLimitError('the term is nested too deeply', 'maxValueDepth', maxValueDepth)
 }
 
 function withLength(tag: number, length: number): Buffer {
@@ -127,7 +127,7 @@ class TermReader {
   #at = 0
 
   constructor(bytes: Uint8Array, budget: Budget) {
-    this.#bytes = bufferOver(bytes)
+    this.#bytes = toBuffer(bytes)
     this.#budget = budget
   }
 
@@ -156,7 +156,7 @@ class TermReader {
       case tags.newFloat:
         return makeFloat(this.#take(8).readDoubleBE())
       case tags.binary:
-        return textFromBytes(Buffer.from(this.#take(this.#readLength(4))))
+        return toRuleText(Buffer.from(this.#take(this.#readLength(4))))
       case tags.nil:
         return []
       case tags.string:
@@ -202,7 +202,7 @@ class TermReader {
   #readBigInteger(length: number): RuleValue {
     const isNegative = this.#take(1)[0] !== 0
     const digits = Buffer.from(this.#take(length)).reverse().toString('hex')
-    if (8 * length > maxIntegerBits + 8) throw limitError('integer too large', 'maxIntegerBits', maxIntegerBits)
+    if (8 * length > maxIntegerBits + 8) throw createLimitError('integer too large', 'maxIntegerBits', maxIntegerBits)
     const value = BigInt(`0x${digits === '' ? '0' : digits}`)
     return makeInteger(isNegative ? -value : value)
   }
@@ -213,7 +213,7 @@ class TermReader {
     if (!isShort && tag !== tags.atom && tag !== tags.utf8Atom) {
       throw new RuleError(`term_decode: terms with tag ${tag} are not supported`)
     }
-    const text = textFromBytes(Buffer.from(this.#take(this.#readLength(isShort ? 1 : 2))))
+    const text = toRuleText(Buffer.from(this.#take(this.#readLength(isShort ? 1 : 2))))
     if (text === 'true') return true
     if (text === 'false') return false
     if (text === 'null') return null
