@@ -12,7 +12,7 @@ const modules = globSync(['src/**/*.ts', 'lib/**/*.ts'], { cwd: checkout }).toSo
 const sources = [...modules, ...globSync('dashboard/src/**/*.{ts,tsx}', { cwd: checkout })]
 
 test('each function begins with a verb', () => {
-  const functions = sources.flatMap((file) => namesOfFunctions(file).map((name) => ({ file, name })))
+  const functions = sources.flatMap((file) => listFunctionNames(file).map((name) => ({ file, name })))
   assert.ok(functions.length > 8_000, `only ${functions.length} functions`)
   const others = functions.filter(({ name }) => !beginsWithVerb(name))
   assert.deepEqual(
@@ -30,10 +30,10 @@ test('each function begins with a verb', () => {
 
 test('an entry point exports functions by their own names', () => {
   const found = modules.flatMap((file) =>
-    aliasesOf(readFileSync(join(checkout, file), 'utf8')).map((alias) => ({ file, alias })),
+    findAliases(readFileSync(join(checkout, file), 'utf8')).map((alias) => ({ file, alias })),
   )
   assert.deepEqual(found, [])
-  assert.deepEqual(aliasesOf("export { readText as textOf } from './a.ts'\nexport * as a from './a.ts'"), ['textOf'])
+  assert.deepEqual(findAliases("export { readText as textOf } from './a.ts'\nexport * as a from './a.ts'"), ['textOf'])
 })
 
 test('the base name of a file occurs once, except for the files of a subject in `api` and `config/settings`', () => {
@@ -49,7 +49,7 @@ test('the base name of a file occurs once, except for the files of a subject in 
 
 test('no parameter is a pronoun or an adjective', () => {
   const found = sources.flatMap((file) =>
-    namesOfParameters(file)
+    listParameterNames(file)
       .filter((name) => vagueParameters.includes(name))
       .map((name) => ({ file, name })),
   )
@@ -60,10 +60,10 @@ test('a name without a verb is found', () => {
   const text =
     'function textOf() {}\nconst shown = () => 1\nclass A { #written() {} get size() { return 1 } read() {} }'
   assert.deepEqual(
-    namesOfFunctions('a.ts', text).filter((name) => !beginsWithVerb(name)),
+    listFunctionNames('a.ts', text).filter((name) => !beginsWithVerb(name)),
     ['textOf', 'shown', 'written'],
   )
-  assert.deepEqual(namesOfParameters('a.ts', 'const f = (how: string, { a: who }: A, { what }: B) => 1'), [
+  assert.deepEqual(listParameterNames('a.ts', 'const f = (how: string, { a: who }: A, { what }: B) => 1'), [
     'how',
     'who',
   ])
@@ -82,13 +82,13 @@ function isWordOfLanguage(file: string): boolean {
 }
 
 /** Returns the names by which exports are renamed; not those of libraries, whose entry point has a default export. */
-function aliasesOf(text: string): string[] {
+function findAliases(text: string): string[] {
   const exported = [...text.matchAll(/^export \{([^}]*)\}/gm)].flatMap(([, names = '']) => names.split(','))
   return exported.flatMap((name) => /^\s*(?!default\b)\w+ as (\w+)\s*$/.exec(name)?.[1] ?? [])
 }
 
 /** Returns the names of functions, of methods, and of constants that are functions; not of accessors. */
-function namesOfFunctions(file: string, text = readFileSync(join(checkout, file), 'utf8')): string[] {
+function listFunctionNames(file: string, text = readFileSync(join(checkout, file), 'utf8')): string[] {
   const names: { readonly name: string; readonly start: number }[] = []
   new Visitor({
     FunctionDeclaration: ({ id }) => {
@@ -106,7 +106,7 @@ function namesOfFunctions(file: string, text = readFileSync(join(checkout, file)
   return names.toSorted((a, b) => a.start - b.start).map(({ name }) => name)
 }
 
-function namesOfParameters(file: string, text = readFileSync(join(checkout, file), 'utf8')): string[] {
+function listParameterNames(file: string, text = readFileSync(join(checkout, file), 'utf8')): string[] {
   const names: string[] = []
   const add = (pattern: ParamPattern | BindingPattern): void => {
     if (pattern.type === 'Identifier') names.push(pattern.name)
