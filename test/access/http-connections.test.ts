@@ -144,6 +144,25 @@ test('a request is sent a second time only if its reused connection was closed, 
   assert.equal(service.requests.length, 2)
 })
 
+test('a service that restarted is reached although it closed all connections of the pool', async (context) => {
+  const service = await HttpService.start(context)
+  const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 3 })
+  const waiting: ServerResponse[] = []
+  const sockets = new Set<Socket | null>()
+  service.respond = (_, response) => {
+    sockets.add(response.socket)
+    if (waiting.push(response) === 3) for (const one of waiting) one.end()
+  }
+  await Promise.all([outcome(stage), outcome(stage), outcome(stage)])
+  // Each of them is reset when it gets its next request, so the client has not noticed it before.
+  service.respond = (_, response) => {
+    if (sockets.has(response.socket)) response.socket?.resetAndDestroy()
+    else response.end()
+  }
+  assert.equal(await outcome(stage), 'accepted', stage.logText)
+  assert.equal(service.connections, 4)
+})
+
 test('an unchanged service keeps its connections when other settings change', async (context) => {
   const service = await HttpService.start(context)
   const http = settingsFor({ authRequest: requestTo(service.url()) })

@@ -98,8 +98,11 @@ export class HttpClient {
     request.on('response', (response) => this.#read(job, response))
     request.on('error', (error: NodeJS.ErrnoException) => {
       if (job.isSettled) return
-      // The service may have just closed a kept connection, which is not a failure.
-      if (mayBeRepeated && request.reusedSocket && error.code === 'ECONNRESET') return this.#start(job, false)
+      // The service may have just closed a kept connection, which is not a failure. It has probably closed the others as well.
+      if (mayBeRepeated && request.reusedSocket && isClosedByPeer(error)) {
+        closeFreeConnections(isSecure ? this.#httpsAgent : this.#httpAgent)
+        return this.#start(job, false)
+      }
       this.#settle(job, { failure: `can not be reached: ${describeError(error)}` })
     })
     request.end(body)
@@ -159,6 +162,15 @@ export class HttpClient {
       else this.#finish(job, { failure: 'was not queried: the client has disconnected' })
     }
   }
+}
+
+function isClosedByPeer({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'ECONNRESET' || code === 'EPIPE'
+}
+
+/** The next request opens a connection. */
+function closeFreeConnections({ freeSockets }: HttpAgent): void {
+  for (const sockets of Object.values(freeSockets)) for (const socket of sockets ?? []) socket.destroy()
 }
 
 function createLengthHeader(body: string | undefined): Record<string, string> {
