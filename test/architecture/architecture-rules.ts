@@ -24,6 +24,7 @@ export const architectureRules: ArchitectureRules = {
     backup: { layer: 4, pure: false },
     bridges: { layer: 4, pure: false },
     links: { layer: 4, pure: false },
+    plugins: { layer: 4, pure: false },
     management: { layer: 4, pure: false },
     storage: { layer: 4, pure: false },
     rules: { layer: 4, pure: true },

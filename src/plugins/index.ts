@@ -1,0 +1,15 @@
+// Entry point of the module plugins: hooks in processes of their own, and the packages that plugins are.
+
+export {
+  decidingHooks,
+  hookNames,
+  notifyingHooks,
+  pluginApiVersion,
+  type DecidingHook,
+  type HookName,
+  type NotifyingHook,
+  type PluginManifest,
+  type PluginPermission,
+} from './manifest/plugin-manifest.ts'
+export { defaultPluginSettings, type InstalledPlugin, type PluginSettings } from './manifest/installed-plugin.ts'
+export type { NetworkAccess, PluginRuntime, PluginState, StartResult } from './plugin-runtime.ts'
