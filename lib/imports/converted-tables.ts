@@ -1,6 +1,6 @@
 // Creates tables of an archive from files of other brokers.
 
-import { InvalidArchive, quoteText } from '../../src/backup/index.ts'
+import { InvalidArchive, quoteText } from '../../src/archives/index.ts'
 import {
   toTableMember,
   formatRecordName,

@@ -2,9 +2,9 @@
 // kept in memory; tables are only read.
 
 import { createHash, type Hash } from 'node:crypto'
-import { type ArchiveMember, readArchiveMembers } from './archive-reader.ts'
-import { InvalidArchive, quoteText } from './invalid-archive.ts'
+import { type ArchiveMember, readArchiveMembers, InvalidArchive, quoteText } from '../archives/index.ts'
 import { readLines } from './read-lines.ts'
+import { toBackupForm } from './backup-form.ts'
 import { archiveLimits } from './backup-limits.ts'
 import { type ArchiveMeta, type MemberDigest, metaMember, noMeta, ownProduct, readMeta } from './meta.ts'
 import { readRow } from './table-rows.ts'
@@ -43,7 +43,7 @@ export interface CheckOptions {
 /** Throws InvalidArchive with a sentence about the first problem. */
 export async function checkArchive(packed: AsyncIterable<Buffer>, options: CheckOptions): Promise<CheckedArchive> {
   const checker = new ArchiveChecker(options)
-  for await (const member of readArchiveMembers(packed, options.folder)) await checker.checkMember(member)
+  for await (const member of readArchiveMembers(packed, toBackupForm(options.folder))) await checker.checkMember(member)
   return checker.finish()
 }
 

@@ -3,7 +3,7 @@
 // They are refused whole. A part of them would open what the rest closed: the configuration allows clients that only a table bans or denies.
 
 import type { CheckedArchive } from './check-archive.ts'
-import { quoteText } from './invalid-archive.ts'
+import { quoteText } from '../archives/index.ts'
 import { ownProduct, findMetaProblem } from './meta.ts'
 
 const foreignTables = 'mnesia/'

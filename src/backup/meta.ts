@@ -1,7 +1,7 @@
 // META.hocon: the description of an archive.
 
 import { parseHocon, toPlain } from '../config/index.ts'
-import { InvalidArchive, quoteText } from './invalid-archive.ts'
+import { InvalidArchive, quoteText } from '../archives/index.ts'
 
 export type Profile = 'hardened' | 'legacy'
 

@@ -1,6 +1,6 @@
 // Splits a stream of text into lines.
 
-import { InvalidArchive } from './invalid-archive.ts'
+import { InvalidArchive } from '../archives/index.ts'
 
 const newline = 0x0a
 

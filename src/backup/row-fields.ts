@@ -1,6 +1,6 @@
 // Encodes and decodes the fields of a record, which is one line of a table.
 
-import { InvalidArchive } from './invalid-archive.ts'
+import { InvalidArchive } from '../archives/index.ts'
 
 export type Json = string | number | boolean | readonly Json[] | { readonly [key: string]: Json | undefined }
 

@@ -17,7 +17,7 @@ import type {
   ScramRecord,
   StoredMessage,
 } from '../records/index.ts'
-import { InvalidArchive } from './invalid-archive.ts'
+import { InvalidArchive } from '../archives/index.ts'
 import { findRecordProblem } from './record-problems.ts'
 import {
   boolean,

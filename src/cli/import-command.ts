@@ -14,7 +14,7 @@ import {
   selectIncludedNames,
   toMembers,
 } from '../../lib/imports/index.ts'
-import { InvalidArchive } from '../backup/index.ts'
+import { InvalidArchive } from '../archives/index.ts'
 import { importSessions, type SessionsImport } from '../node/index.ts'
 import { describeFileError, makeDirectory } from '../telemetry/index.ts'
 import { writeConverted } from './ctl/convert-export.ts'

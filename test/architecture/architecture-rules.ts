@@ -13,6 +13,7 @@ export const architectureRules: ArchitectureRules = {
     values: { layer: 1, pure: true },
     records: { layer: 2, pure: true },
     regex: { layer: 2, pure: true },
+    archives: { layer: 2, pure: false },
     contract: { layer: 2, pure: false },
     transports: { layer: 2, pure: false },
     core: { layer: 3, pure: true },

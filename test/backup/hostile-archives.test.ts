@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { InvalidArchive } from '../../src/backup/index.ts'
+import { InvalidArchive } from '../../src/archives/index.ts'
 import { archiveOf, check, type Crafted, folder, tarOf } from './crafted.ts'
 
 const rule = '{"about":"all","who":"","topic":"a/#","action":"pubsub","permit":"deny","createdAtMs":1}\n'

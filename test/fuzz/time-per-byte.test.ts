@@ -74,7 +74,7 @@ describe('reading, comparing and matching take time in proportion to the size of
 
 /** Expressions that take more than linear time, with the limit of the texts on which they are used. */
 const bounded: Readonly<Record<string, string>> = {
-  'backup/tar-header.ts: /[\\0 ]+$/': 'a field of a tar header: 12 bytes',
+  'archives/tar-header.ts: /[\\0 ]+$/': 'a field of a tar header: 12 bytes',
   'cli/program.ts: /\\s*\\n\\s*/g': 'a text of the program itself',
   'config/schema/quantities.ts: /([0-9.]+)\\s*([a-z]+)/g': 'a duration of at most 64 characters',
 }

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { convertDatabase, type ImportedSession } from '../../lib/imports/index.ts'
-import { InvalidArchive } from '../../src/backup/index.ts'
+import { InvalidArchive } from '../../src/archives/index.ts'
 import { Random } from '../protocol/fuzz/random.ts'
 import { databaseOf, type DatabaseContent } from './mosquitto-files.ts'
 

@@ -3,7 +3,7 @@
 
 import { parseAddressRange } from '../../../src/config/index.ts'
 import type { BanRecord } from '../../../src/records/index.ts'
-import { InvalidArchive } from '../../../src/backup/index.ts'
+import { InvalidArchive } from '../../../src/archives/index.ts'
 import { type Emqx4Entry, readText, readTime } from './emqx4-entries.ts'
 
 /** Throws InvalidArchive. */

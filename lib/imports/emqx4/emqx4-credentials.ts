@@ -10,7 +10,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { CredentialRecord, PasswordHash } from '../../../src/records/index.ts'
-import { InvalidArchive } from '../../../src/backup/index.ts'
+import { InvalidArchive } from '../../../src/archives/index.ts'
 import { loginTypeHint, type Emqx4Entry, type LoginType, readLoginType, readText, readTime } from './emqx4-entries.ts'
 import type { Emqx4Report } from './emqx4-report.ts'
 

@@ -7,7 +7,7 @@
 //   blacklist                                   bans
 //   apps                                        api-keys      the secret in plain text
 
-import { InvalidArchive, quoteText } from '../../../src/backup/index.ts'
+import { InvalidArchive, quoteText } from '../../../src/archives/index.ts'
 import { type ConvertedMembers, toMembers } from '../converted-tables.ts'
 import type { TableName, TableRecord } from '../../../src/backup/index.ts'
 import { convertApplications } from './emqx4-applications.ts'

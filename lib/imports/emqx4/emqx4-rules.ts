@@ -11,7 +11,7 @@
 
 import { readAclTopic } from '../../../src/config/index.ts'
 import type { RuleRecord } from '../../../src/records/index.ts'
-import { InvalidArchive } from '../../../src/backup/index.ts'
+import { InvalidArchive } from '../../../src/archives/index.ts'
 import { loginTypeHint, type Emqx4Entry, type LoginType, readText, readTime } from './emqx4-entries.ts'
 import type { Emqx4Report } from './emqx4-report.ts'
 

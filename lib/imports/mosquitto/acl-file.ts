@@ -8,7 +8,7 @@
 // first. A line that allows something, and cannot be converted, is left out; one that denies becomes a denial of more.
 
 import { readAclTopic } from '../../../src/config/index.ts'
-import { InvalidArchive } from '../../../src/backup/index.ts'
+import { InvalidArchive } from '../../../src/archives/index.ts'
 import type { Converted } from './converted.ts'
 
 interface Rule {

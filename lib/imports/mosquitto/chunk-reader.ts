@@ -1,6 +1,6 @@
 // Reads numbers and texts of mosquitto.db, in the order in which they are in the file.
 
-import { InvalidArchive } from '../../../src/backup/index.ts'
+import { InvalidArchive } from '../../../src/archives/index.ts'
 
 /** Throws InvalidArchive if the bytes end too early. */
 export class ChunkReader {

@@ -1,6 +1,6 @@
 // Reads mosquitto.conf and the files that it includes into listeners and options of the broker.
 
-import { InvalidArchive } from '../../../src/backup/index.ts'
+import { InvalidArchive } from '../../../src/archives/index.ts'
 import { type ConfigurationFile, type ConfigurationLine, parseLines } from './configuration-lines.ts'
 import {
   booleans,

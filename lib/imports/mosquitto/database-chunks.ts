@@ -9,7 +9,7 @@
 // read field by field: the length of a message of format 4 does not include its user name and port.
 
 import type { MessageProperties } from '../../../src/protocol/index.ts'
-import { InvalidArchive } from '../../../src/backup/index.ts'
+import { InvalidArchive } from '../../../src/archives/index.ts'
 import { ChunkReader } from './chunk-reader.ts'
 import { parsePublishProperties } from './message-properties.ts'
 

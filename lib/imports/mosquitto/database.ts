@@ -2,7 +2,7 @@
 
 import { parseTopicName } from '../../../src/protocol/index.ts'
 import type { RetainedRecord, StoredMessage } from '../../../src/records/index.ts'
-import { InvalidArchive } from '../../../src/backup/index.ts'
+import { InvalidArchive } from '../../../src/archives/index.ts'
 import type { Converted } from './converted.ts'
 import {
   readChunks,

@@ -1,7 +1,7 @@
 // Decodes the properties of a PUBLISH of MQTT 5.0. mosquitto stores them in the same form as on the wire.
 
 import type { MessageProperties } from '../../../src/protocol/index.ts'
-import { InvalidArchive } from '../../../src/backup/index.ts'
+import { InvalidArchive } from '../../../src/archives/index.ts'
 
 const identifiers = {
   payloadFormatIndicator: 0x01,

@@ -25,7 +25,7 @@ import type {
   StoredMessage,
   SubscriptionRecord,
 } from '../../../src/records/index.ts'
-import { InvalidArchive } from '../../../src/backup/index.ts'
+import { InvalidArchive } from '../../../src/archives/index.ts'
 import {
   type ClientChunk,
   messageStates,

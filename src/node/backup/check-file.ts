@@ -1,13 +1,12 @@
 // Reads and checks an archive file completely.
 
 import type { FileHandle } from 'node:fs/promises'
+import { InvalidArchive, toArchiveFolder } from '../../archives/index.ts'
 import {
   accountTables,
   archiveLimits,
-  InvalidArchive,
   checkArchive,
   type CheckedArchive,
-  toArchiveFolder,
   type TableName,
   type TableRecord,
 } from '../../backup/index.ts'

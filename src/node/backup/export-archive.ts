@@ -1,17 +1,16 @@
 // Exports a snapshot of the running broker to an archive.
 
 import { createHash } from 'node:crypto'
+import { type MemberToWrite, writeArchive } from '../../archives/index.ts'
 import {
   configurationMember,
   type MemberDigest,
   metaMember,
-  type MemberToWrite,
   ownFormat,
   ownProduct,
   type Profile,
   type TableName,
   tableNames,
-  writeArchive,
   writeMeta,
 } from '../../backup/index.ts'
 import type { PlainValue } from '../../config/index.ts'

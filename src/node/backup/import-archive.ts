@@ -6,14 +6,8 @@
 //   ▼                      ▼            ▼
 //   refused: nothing has changed
 
-import {
-  type CheckedArchive,
-  toArchiveFolder,
-  ownProduct,
-  type TableName,
-  tableNames,
-  tableSets,
-} from '../../backup/index.ts'
+import { toArchiveFolder } from '../../archives/index.ts'
+import { type CheckedArchive, ownProduct, type TableName, tableNames, tableSets } from '../../backup/index.ts'
 import { type BackupRefusal, type BackupScope, quoteName, createRefusal } from './backup-folder.ts'
 import type { ConfigurationChange } from './preview-changes.ts'
 import { type TableChange, importTables, type TableDependencies } from './import-tables.ts'

@@ -1,8 +1,9 @@
 // Imports the tables of an archive as live changes: records of the node are changed and passed to every shard; retained
 // messages go to the shards that own their topics.
 
+import { readArchiveMembers } from '../../archives/index.ts'
 import {
-  readArchiveMembers,
+  toBackupForm,
   readLines,
   formatRecordName,
   parseRecordLine,
@@ -84,7 +85,7 @@ export async function importTables(
 ): Promise<{ readonly changes: readonly TableChange[]; readonly failures: Readonly<Record<string, string>> }> {
   const changes: TableChange[] = []
   const failures: Record<string, string> = {}
-  for await (const member of readArchiveMembers(archive.content, archive.folder)) {
+  for await (const member of readArchiveMembers(archive.content, toBackupForm(archive.folder))) {
     const table = findMemberTable(member.name)
     if (table === undefined || !plan.tables.includes(table)) continue
     const importer =

@@ -5,7 +5,8 @@
 
 import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
-import { toTableMember, type MemberToWrite, type TableName, type TableRecord, writeRow } from '../../backup/index.ts'
+import { type MemberToWrite } from '../../archives/index.ts'
+import { toTableMember, type TableName, type TableRecord, writeRow } from '../../backup/index.ts'
 import { ScanBudget } from '../records/record-scan.ts'
 import { readPieces, writeAt } from './open-file.ts'
 

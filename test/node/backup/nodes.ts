@@ -5,7 +5,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
-import { checkArchive, toArchiveFolder, readLines, readArchiveMembers } from '../../../src/backup/index.ts'
+import { toArchiveFolder, readArchiveMembers } from '../../../src/archives/index.ts'
+import { checkArchive, readLines, toBackupForm } from '../../../src/backup/index.ts'
 import { hashPassword, type HashedPassword, makeScramRecord } from '../../../src/access/index.ts'
 import type { BackupFile, BackupScope } from '../../../src/node/backup/backup-folder.ts'
 import type { RunningNode } from '../../../src/boot/running-node.ts'
@@ -85,7 +86,7 @@ export async function contentsOf(path: string, filename: string): Promise<Record
   const folder = toArchiveFolder(filename)
   const checked = await checkArchive(only(packed), { folder, maxLineBytes: 1_048_576 })
   const contents: Record<string, unknown> = { counts: Object.fromEntries(checked.counts) }
-  for await (const member of readArchiveMembers(only(packed), folder)) {
+  for await (const member of readArchiveMembers(only(packed), toBackupForm(folder))) {
     if (member.name === 'META.hocon') continue
     const lines: string[] = []
     for await (const some of readLines(member.readContent(), { name: member.name, maxBytes: 1_048_576 }))

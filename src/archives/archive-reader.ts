@@ -5,7 +5,6 @@ import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { InvalidArchive, quoteText } from './invalid-archive.ts'
 import { ByteSource } from './byte-source.ts'
-import { archiveLimits } from './backup-limits.ts'
 import { parseExtendedName } from './parse-extended-name.ts'
 import { blockBytes, isEmpty, computePadding, readHeader, type TarEntry } from './tar-header.ts'
 
@@ -17,26 +16,40 @@ export interface ArchiveMember {
   readContent(): AsyncIterable<Buffer>
 }
 
+/** Required form and limits of an archive. */
+export interface ArchiveForm {
+  /** The only top-level folder; undefined: the one of the first member. */
+  readonly folder: string | undefined
+  /** Maximum number of files and folders. */
+  readonly maxMembers: number
+  /** Maximum bytes of all members together, decompressed. */
+  readonly maxBytes: number
+  /** Maximum bytes of zeros after the last member: tar fills its last record with them. */
+  readonly maxPaddingBytes: number
+  /** Text of the error if the content is JSON instead of an archive. */
+  readonly jsonProblem?: string
+}
+
 /** Returns the name of the only top-level folder of an archive, from the name of its file. */
 export function toArchiveFolder(filename: string): string {
   return filename.replace(/\.tar\.gz$/, '')
 }
 
 /**
- * Yields the files of an archive, in order. `folder`: the required top-level folder. When the iteration ends, the whole archive
- * has been read and is well-formed. Throws InvalidArchive.
+ * Yields the files of an archive, in order. When the iteration ends, the whole archive has been read and is well-formed. Throws
+ * InvalidArchive.
  */
 export async function* readArchiveMembers(
   packed: AsyncIterable<Buffer>,
-  folder: string,
+  form: ArchiveForm,
 ): AsyncGenerator<ArchiveMember> {
   const counted = new CountedPieces(packed)
   const gunzip = createGunzip({ chunkSize: 262_144 })
   const source = Readable.from(counted, { objectMode: false })
   source.on('error', (error) => gunzip.destroy(error))
-  const unpacked = new ByteSource(toInvalidArchive(source.pipe(gunzip), counted))
+  const unpacked = new ByteSource(toInvalidArchive(source.pipe(gunzip), counted, form))
   try {
-    yield* readMembers(unpacked, folder)
+    yield* readMembers(unpacked, form)
     // The library ignores data after the compressed part. A valid archive has none.
     if (gunzip.bytesWritten < counted.bytes) throw new InvalidArchive('data follows the end of the archive')
   } finally {
@@ -66,8 +79,9 @@ class CountedPieces {
   }
 }
 
-async function* readMembers(unpacked: ByteSource, folder: string): AsyncGenerator<ArchiveMember> {
+async function* readMembers(unpacked: ByteSource, form: ArchiveForm): AsyncGenerator<ArchiveMember> {
   const names = new Set<string>()
+  let { folder } = form
   let count = 0
   for (;;) {
     const block = await unpacked.readExactly(blockBytes)
@@ -75,23 +89,24 @@ async function* readMembers(unpacked: ByteSource, folder: string): AsyncGenerato
     const read = readHeader(block)
     if (read === undefined) break
     const entry = read.kind === 'extended' ? await readExtendedEntry(unpacked, read) : read
-    if (++count > archiveLimits.maxMembers) {
-      throw new InvalidArchive(`it has more than ${archiveLimits.maxMembers} members`)
-    }
-    const name = parseMemberName(folder, entry.name)
+    if (++count > form.maxMembers) throw new InvalidArchive(`it has more than ${form.maxMembers} members`)
+    const parts = parseMemberName(entry.name)
+    folder ??= parts[0] ?? ''
+    if (parts[0] !== folder) throw new InvalidArchive(describeOtherFolder(folder, form))
+    const name = parts.slice(1).join('/')
     if (entry.kind === 'folder') continue
     if (name === '')
       throw new InvalidArchive(`${quoteText(entry.name)} is a file where the folder of the archive has to be`)
     if (names.has(name)) throw new InvalidArchive(`${quoteText(name)} occurs twice in it`)
     names.add(name)
-    if (unpacked.bytesRead + entry.bytes > archiveLimits.maxBytes) {
-      throw new InvalidArchive(`it has more than ${archiveLimits.maxBytes} bytes`)
+    if (unpacked.bytesRead + entry.bytes > form.maxBytes) {
+      throw new InvalidArchive(`it has more than ${form.maxBytes} bytes`)
     }
     const content = new MemberContent(unpacked, name, entry.bytes)
     yield { name, bytes: entry.bytes, readContent: () => content.readPieces() }
     await content.skip()
   }
-  await expectOnlyZeros(unpacked)
+  await expectOnlyZeros(unpacked, form.maxPaddingBytes)
 }
 
 /** Reads an extended header, and returns the following member with its values. */
@@ -104,8 +119,8 @@ async function readExtendedEntry(unpacked: ByteSource, { bytes }: TarEntry): Pro
   return { ...entry, name: parseExtendedName(content.subarray(0, bytes)) ?? entry.name }
 }
 
-/** Returns the name of a member relative to the folder of the archive; '' for the folder itself. */
-function parseMemberName(folder: string, name: string): string {
+/** Returns the levels of the name of a member; the first one is the folder of the archive. */
+function parseMemberName(name: string): readonly string[] {
   const plain = name.replace(/\/$/, '')
   const parts = plain.split('/')
   const isUnsafe = parts.some((part) => part === '' || part === '.' || part === '..')
@@ -113,12 +128,13 @@ function parseMemberName(folder: string, name: string): string {
   if (isUnsafe || /[\u0000-\u001f\u007f\\\ufffd]/.test(plain)) {
     throw new InvalidArchive(`${quoteText(name)} is not a safe name for a member`)
   }
-  if (parts[0] !== folder) {
-    throw new InvalidArchive(
-      `its members are not all in the folder ${quoteText(folder)}, which its file name requires: give the file its original name`,
-    )
-  }
-  return parts.slice(1).join('/')
+  return parts
+}
+
+function describeOtherFolder(folder: string, form: ArchiveForm): string {
+  const problem = `its members are not all in the folder ${quoteText(folder)}`
+  if (form.folder === undefined) return `${problem}, in which the first one is`
+  return `${problem}, which its file name requires: give the file its original name`
 }
 
 class MemberContent {
@@ -152,20 +168,17 @@ class MemberContent {
   }
 }
 
-async function expectOnlyZeros(unpacked: ByteSource): Promise<void> {
+async function expectOnlyZeros(unpacked: ByteSource, maxPaddingBytes: number): Promise<void> {
   let bytes = 0
   for (;;) {
     const piece = await unpacked.readSome(blockBytes)
     if (piece === undefined) return
     bytes += piece.length
-    if (!isEmpty(piece) || bytes > archiveLimits.maxPaddingBytes) {
+    if (!isEmpty(piece) || bytes > maxPaddingBytes) {
       throw new InvalidArchive('data follows its last member')
     }
   }
 }
-
-const emqx4ExportText =
-  'it is a JSON file, as EMQX 4 exports it: make an archive of it with "godwit ctl data convert FILE" and import that'
 
 const gzipProblems: Readonly<Record<string, string>> = {
   Z_BUF_ERROR: 'it is truncated',
@@ -173,13 +186,17 @@ const gzipProblems: Readonly<Record<string, string>> = {
 }
 
 /** Converts errors of zlib to `InvalidArchive`: the archive is damaged. Other errors are failures of the disk or internal errors. */
-async function* toInvalidArchive(unpacked: AsyncIterable<Buffer>, packed: CountedPieces): AsyncGenerator<Buffer> {
+async function* toInvalidArchive(
+  unpacked: AsyncIterable<Buffer>,
+  packed: CountedPieces,
+  { jsonProblem }: ArchiveForm,
+): AsyncGenerator<Buffer> {
   try {
     yield* unpacked
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
     const problem = gzipProblems[code]
     if (problem === undefined) throw error
-    throw new InvalidArchive(packed.isJson ? emqx4ExportText : problem)
+    throw new InvalidArchive(packed.isJson && jsonProblem !== undefined ? jsonProblem : problem)
   }
 }
