@@ -13,3 +13,13 @@ export {
 } from './manifest/plugin-manifest.ts'
 export { defaultPluginSettings, type InstalledPlugin, type PluginSettings } from './manifest/installed-plugin.ts'
 export type { NetworkAccess, PluginRuntime, PluginState, StartResult } from './plugin-runtime.ts'
+export { unpackPlugin, deleteDrafts, type UnpackedPlugin, type UnpackOutcome } from './archives/unpack-plugin.ts'
+export { digestDirectory } from './archives/directory-digest.ts'
+export {
+  createDefaultConfig,
+  findConfigProblem,
+  maskPasswords,
+  restorePasswords,
+  type PluginConfig,
+} from './manifest/config-schema.ts'
+export { findNewPermissions, formatPermission, parsePermission } from './manifest/plugin-permissions.ts'
