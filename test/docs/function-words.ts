@@ -14,7 +14,7 @@ divide do does download drain draw drop edit emit enable encode end ends enlarge
 escape estimate evaluate evict exceeds exchange exclude exec execute exit expand expect expire explain export
 expose extract fail fall fetch fill filter find finish fire fit fits flatten flush focus fold follow forget form
 format forward free from gather generate get go goes grant group grow guard hand handle handshake has hash hide
-hold holds ignore implode import include includes index inherit init insert inspect intern interpolate intersect
+hold holds ignore implode import include includes index inherit init insert inspect install intern interpolate intersect
 invalidate is iterate join judge keep kick kill label lacks lay leave lift limit linger link list listen load
 lock log look lookup lose loses lower make manage map mark mask match matches may measure memoize merge migrate
 mint mirror monitor mount move multiply must names navigate needs negate negotiate next normalize notify observe
@@ -30,7 +30,7 @@ shorten should show shrink shut sift sign simulate skip sleep slice sort spawn s
 start starts stays stop store stream stringify submit subscribe substitute subtract succeed suggest sum
 summarize supervise suspect swap sweep switch sync tag take takes targets test throw tick tidy to toggle
 tokenize touch trace track translate transmit trigger trim truncate trust try uncount undo unescape unload
-unlock unmount unpin unset unsubscribe untrack unwrap update upgrade upload use uses verify visit wait wake walk
+unlock unmount unload unpack unpin unset unsubscribe untrack unwrap update upgrade upload use uses verify visit wait wake walk
 want warn was watch will with withdraw withhold without wrap write xor zip
 `
   .trim()
