@@ -20,6 +20,7 @@ export {
   type ConnectionSlots,
   countUsedSlots,
 } from './limits/connection-limits.ts'
+export { endOnException } from './streams/end-on-exception.ts'
 export { isSocketPath } from './tcp/connection-acceptor.ts'
 export { ConnectionRate } from './limits/connection-rate.ts'
 export { denyAddresses, lookUpAllowedAddresses, isForbiddenAddress } from './dial/address-guard.ts'

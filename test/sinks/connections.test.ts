@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { endCallsOnClose } from '../../src/sinks/connections/closable-sink.ts'
 import { ConnectionPool } from '../../src/sinks/connections/connection-pool.ts'
 import type { ConnectionDriver, OpeningAttempt } from '../../src/sinks/connections/open-service-connection.ts'
-import { endOnException } from '../../src/sinks/connections/opened-sockets.ts'
+import { endOnException } from '../../src/transports/index.ts'
 import { SharedConnection } from '../../src/sinks/connections/shared-connection.ts'
 import type { ActionEntry, WriteOutcome } from '../../src/sinks/index.ts'
 

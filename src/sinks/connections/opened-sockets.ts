@@ -4,6 +4,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
+import { endOnException } from '../../transports/index.ts'
 
 const current = new AsyncLocalStorage<Set<Socket>>()
 
@@ -16,26 +17,6 @@ subscribe('net.client.socket', (message) => {
   endOnException(socket)
   socket.once('close', () => sockets.delete(socket))
 })
-
-/**
- * A client library may throw for bytes that are not of its protocol, within the event of the socket. Nothing above would catch that. The
- * connection is closed with this error.
- */
-export function endOnException<Opened extends Socket>(socket: Opened): Opened {
-  const emit = socket.emit.bind(socket)
-  const emitGuarded = (event: string | symbol, ...values: unknown[]): boolean => {
-    if (event !== 'data' && event !== 'readable') return emit(event, ...values)
-    try {
-      return emit(event, ...values)
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
-      socket.destroy(new Error(`the service sent what its protocol does not allow: ${why}`, { cause: error }))
-      return true
-    }
-  }
-  socket.emit = emitGuarded as Opened['emit']
-  return socket
-}
 
 /** Runs `work`. The sockets that it opens, also later and in its asynchronous parts, are in `sockets` until they are closed. */
 export function collectSockets<Result>(sockets: Set<Socket>, work: () => Result): Result {

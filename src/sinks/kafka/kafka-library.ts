@@ -15,8 +15,7 @@ import type {
   KafkaMessage,
   SASLOptions,
 } from 'kafkajs'
-import { isForbiddenAddress, lookUpAllowedAddresses } from '../../transports/index.ts'
-import { endOnException } from '../connections/opened-sockets.ts'
+import { endOnException, isForbiddenAddress, lookUpAllowedAddresses } from '../../transports/index.ts'
 import type { OpeningAttempt } from '../connections/open-service-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 

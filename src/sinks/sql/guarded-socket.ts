@@ -1,8 +1,7 @@
 // TCP connections for database libraries that have no option for the lookup of a host name.
 
 import { connect, Socket } from 'node:net'
-import { endOnException } from '../connections/opened-sockets.ts'
-import { lookUpAllowedAddresses } from '../../transports/index.ts'
+import { endOnException, lookUpAllowedAddresses } from '../../transports/index.ts'
 
 /** A socket that the library connects itself, to a port and a host. It does not connect to denied addresses. */
 export function createGuardedSocket(): Socket {
