@@ -60,7 +60,7 @@ export interface ArchitectureRules {
   readonly furtherEntryPoints?: readonly string[]
   /** Files that import only each other and these modules, so that other programs can import them without the rest of their module. */
   readonly definitions?: { readonly files: RegExp; readonly modules: readonly string[] }
-  readonly libraryOwners: Readonly<Record<string, string>>
+  readonly libraryOwners: Readonly<Record<string, string | readonly string[]>>
   /** The dashboard: which files of `src/` it imports, and which of its files import each library. */
   readonly webPage?: {
     readonly folder: string
@@ -190,10 +190,12 @@ function inspectLibrary(file: SourceFile, imported: SourceImport, rules: Archite
     .split('/')
     .slice(0, specifier.startsWith('@') ? 2 : 1)
     .join('/')
-  const owner = rules.libraryOwners[library]
-  if (owner === file.path) return []
+  const owners = [rules.libraryOwners[library] ?? []].flat()
+  if (owners.includes(file.path)) return []
   const message =
-    owner === undefined ? `no file owns the library ${library}` : `${library} is imported by ${owner} only`
+    owners.length === 0
+      ? `no file owns the library ${library}`
+      : `${library} is imported by ${owners.join(' and ')} only`
   return [{ kind: 'library', file: file.path, line, to: library, message }]
 }
 

@@ -12,14 +12,14 @@ import { reservePort } from '../e2e/reserve-port.ts'
 const run = promisify(execFile)
 
 /** These servers refuse to run as root. */
-function asUser(user: string, command: readonly string[]): readonly [string, readonly string[]] {
+export function asUser(user: string, command: readonly string[]): readonly [string, readonly string[]] {
   const words =
     process.getuid?.() === 0 ? ['setpriv', `--reuid=${user}`, `--regid=${user}`, '--clear-groups', ...command] : command
   const [program = '', ...rest] = words
   return [program, rest]
 }
 
-async function folderOf(t: Scope, user: string): Promise<string> {
+export async function createServerFolder(t: Scope, user: string): Promise<string> {
   const folder = await temporaryFolder(t)
   if (process.getuid?.() === 0) {
     const { stdout } = await run('id', ['-u', user])
@@ -57,7 +57,7 @@ export class DatabaseServer {
   static async postgresql(t: Scope): Promise<DatabaseServer> {
     const [version = ''] = readdirSync('/usr/lib/postgresql').toSorted().toReversed()
     const program = (name: string): string => join('/usr/lib/postgresql', version, 'bin', name)
-    const folder = join(await folderOf(t, 'postgres'), 'data')
+    const folder = join(await createServerFolder(t, 'postgres'), 'data')
     const [initdb, words] = asUser('postgres', [program('initdb'), '-D', folder, '-U', 'godwit', '-A', 'trust', '-N'])
     await run(initdb, [...words], { cwd: '/' })
     const port = await reservePort(t)
@@ -71,7 +71,7 @@ export class DatabaseServer {
   }
 
   static async mariadb(t: Scope): Promise<DatabaseServer> {
-    const folder = await folderOf(t, 'mysql')
+    const folder = await createServerFolder(t, 'mysql')
     const [install, words] = asUser('mysql', [
       'mariadb-install-db',
       '--no-defaults',
