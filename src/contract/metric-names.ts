@@ -1,5 +1,4 @@
-// The metrics of `GET /prometheus`, in order. The help of the first ones, which other brokers have as well, is only the
-// unit.
+// The metrics of `GET /prometheus`, in order. The help of the first ones begins with the unit that other brokers write there.
 
 import { counterMetrics, type CounterMetricName } from '../telemetry/index.ts'
 
@@ -10,26 +9,32 @@ export interface Metric {
 }
 
 const otherMetrics = {
-  svc_connections_count: { type: 'gauge', help: '' },
-  svc_connections_max: { type: 'gauge', help: '' },
-  svc_sessions_count: { type: 'gauge', help: '' },
-  svc_sessions_max: { type: 'gauge', help: '' },
-  svc_topics_count: { type: 'gauge', help: '' },
-  svc_topics_max: { type: 'gauge', help: '' },
-  svc_subscribers_count: { type: 'gauge', help: '' },
-  svc_subscribers_max: { type: 'gauge', help: '' },
-  svc_messages_received: { type: 'counter', help: '' },
-  svc_messages_sent: { type: 'counter', help: '' },
-  svc_messages_dropped: { type: 'counter', help: '' },
-  svc_memory_usage: { type: 'gauge', help: '(b)' },
-  svc_memory_usage_max: { type: 'gauge', help: '(b)' },
-  svc_cpu_usage: { type: 'gauge', help: '(%)' },
-  svc_cpu_usage_max: { type: 'gauge', help: '(%)' },
+  svc_connections_count: { type: 'gauge', help: 'Connected clients.' },
+  svc_connections_max: { type: 'gauge', help: 'Highest number of connected clients since the start.' },
+  svc_sessions_count: { type: 'gauge', help: 'Sessions, of connected and disconnected clients.' },
+  svc_sessions_max: { type: 'gauge', help: 'Highest number of sessions since the start.' },
+  svc_topics_count: { type: 'gauge', help: 'Topic filters with subscribers.' },
+  svc_topics_max: { type: 'gauge', help: 'Highest number of topic filters with subscribers since the start.' },
+  svc_subscribers_count: { type: 'gauge', help: 'Clients with at least one subscription.' },
+  svc_subscribers_max: { type: 'gauge', help: 'Highest number of clients with a subscription since the start.' },
+  svc_messages_received: { type: 'counter', help: 'Messages from clients.' },
+  svc_messages_sent: { type: 'counter', help: 'Messages to clients.' },
+  svc_messages_dropped: { type: 'counter', help: 'Messages dropped, also for lack of a subscriber.' },
+  svc_memory_usage: { type: 'gauge', help: '(b) Resident memory of the process, in bytes.' },
+  svc_memory_usage_max: { type: 'gauge', help: '(b) Highest resident memory since the start, in bytes.' },
+  svc_cpu_usage: { type: 'gauge', help: '(%) Processor time of the process, in percent of one processor.' },
+  svc_cpu_usage_max: {
+    type: 'gauge',
+    help: '(%) Highest processor time since the start, in percent of one processor.',
+  },
   svc_uptime_seconds: { type: 'gauge', help: 'Seconds since the start of the node.' },
   svc_clients_refused_total: { type: 'counter', help: 'Refused CONNECT packets, by reason.' },
   svc_messages_received_rate: { type: 'gauge', help: 'Messages from clients per second.' },
   svc_messages_sent_rate: { type: 'gauge', help: 'Messages to clients per second.' },
-  svc_messages_dropped_rate: { type: 'gauge', help: 'Messages dropped per second.' },
+  svc_messages_dropped_rate: {
+    type: 'gauge',
+    help: 'Messages dropped per second, without those that had no subscriber.',
+  },
   svc_messages_dropped_by_reason_total: { type: 'counter', help: 'Messages dropped, by reason.' },
   godwit_packets_refused_total: { type: 'counter', help: 'Refused packets of accepted clients, by reason.' },
   svc_memory_limit_bytes: { type: 'gauge', help: 'Memory limit of the process in bytes: node.memory_limit.' },

@@ -105,6 +105,8 @@ const counterDefinitions = {
     type: 'counter',
     help: 'Exceptions of client libraries of actions and sources outside of calls.',
   },
+  /** Messages of clients to topics without a subscriber. Not part of `messagesDropped`, because nobody missed them. */
+  droppedNoSubscribers: {},
 } as const satisfies Record<string, CounterDefinition>
 
 export type CounterName = keyof typeof counterDefinitions

@@ -51,17 +51,17 @@ test('/prometheus starts with the fifteen metrics whose names and order are fixe
   assert.equal(status, 200)
   assert.match(headers.get('content-type') ?? '', /^text\/plain/)
   const expected = [
-    ['connections_count', 'gauge', ''],
-    ['connections_max', 'gauge', ''],
-    ['sessions_count', 'gauge', ''],
-    ['sessions_max', 'gauge', ''],
-    ['topics_count', 'gauge', ''],
-    ['topics_max', 'gauge', ''],
-    ['subscribers_count', 'gauge', ''],
-    ['subscribers_max', 'gauge', ''],
-    ['messages_received', 'counter', ''],
-    ['messages_sent', 'counter', ''],
-    ['messages_dropped', 'counter', ''],
+    ['connections_count', 'gauge', ' '],
+    ['connections_max', 'gauge', ' '],
+    ['sessions_count', 'gauge', ' '],
+    ['sessions_max', 'gauge', ' '],
+    ['topics_count', 'gauge', ' '],
+    ['topics_max', 'gauge', ' '],
+    ['subscribers_count', 'gauge', ' '],
+    ['subscribers_max', 'gauge', ' '],
+    ['messages_received', 'counter', ' '],
+    ['messages_sent', 'counter', ' '],
+    ['messages_dropped', 'counter', ' '],
     ['memory_usage', 'gauge', ' (b)'],
     ['memory_usage_max', 'gauge', ' (b)'],
     ['cpu_usage', 'gauge', ' (%)'],
@@ -70,11 +70,29 @@ test('/prometheus starts with the fifteen metrics whose names and order are fixe
   const lines = text.split('\n')
   for (const [place, [name, type, help]] of expected.entries()) {
     assert.equal(lines[3 * place], `# TYPE svc_${name} ${type}`)
-    assert.equal(lines[3 * place + 1], `# HELP svc_${name}${help}`)
+    assert.ok(lines[3 * place + 1].startsWith(`# HELP svc_${name}${help}`))
+    assert.match(lines[3 * place + 1], /[a-z]{3}.*\.$/, 'the help is a sentence')
     const value = name.startsWith('cpu') ? '\\d+\\.\\d\\d' : '\\d+'
     assert.match(lines[3 * place + 2], new RegExp(`^svc_${name} ${value}$`))
   }
   assert.match(text, /[^\n]\n$/, 'the text ends with exactly one line feed')
+})
+
+test('messages of clients to topics that nobody subscribed to count as dropped, with a reason of their own', async (t) => {
+  const broker = await restartBroker(await configuredBroker())
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const subscriber = await connectAsync(url, { clientId: 'reader' })
+  const publisher = await connectAsync(url, { clientId: 'writer' })
+  t.after(() => Promise.all([subscriber.endAsync(), publisher.endAsync()]))
+  await subscriber.subscribeAsync('read')
+  for (const qos of [0, 1, 2] as const) {
+    await publisher.publishAsync('read', 'x', { qos })
+    await publisher.publishAsync('unread', 'x', { qos, retain: true })
+  }
+  const values = await scrapeUntil(broker, (found) => found.get('svc_messages_dropped') === 3)
+  assert.equal(values.get('svc_messages_dropped_by_reason_total{reason="no_subscribers"}'), 3)
+  assert.equal(values.get('svc_messages_dropped_by_reason_total{reason="queue_full"}'), 0)
+  await publisher.publishAsync('unread', '', { qos: 1, retain: true })
 })
 
 test('metrics count connections, sessions, subscribers, topics and messages of clients', async (t) => {

@@ -58,6 +58,7 @@ export function combinedView(views: readonly CoreView[]): WorldView {
         subscriptionsRefusedByRate: sum((view) => view.counts.subscriptionsRefusedByRate),
         dropped: Object.fromEntries(dropped) as Record<DropReason, number>,
         droppedForNewer: sum((view) => view.counts.droppedForNewer),
+        withoutSubscribers: sum((view) => view.counts.withoutSubscribers),
       }
     },
     memory: { get: (use: MemoryUse) => sum((view) => view.memory.get(use)) },

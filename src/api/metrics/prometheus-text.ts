@@ -18,7 +18,7 @@ export type MetricValue = number | string | readonly Sample[]
 export function writePrometheus(values: Readonly<Record<MetricName, MetricValue>>): string {
   const lines: string[] = []
   for (const [name, { type, help }] of Object.entries(metrics)) {
-    lines.push(`# TYPE ${name} ${type}`, help === '' ? `# HELP ${name}` : `# HELP ${name} ${help}`)
+    lines.push(`# TYPE ${name} ${type}`, `# HELP ${name} ${help}`)
     const value = values[name as MetricName]
     if (typeof value === 'object') for (const sample of value) writeSample(name, sample, lines)
     else lines.push(`${name} ${value}`)

@@ -38,9 +38,13 @@ export function routeMessage(
   if (storedResult !== undefined) storeResult(state, message, storedResult)
   if (state.rules.matched !== undefined)
     runMatchedRules(state, message, routeMessage, isStoredExchange(publisher, packetId))
-  if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
-    state.rules.triggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
+  if (matched === 0) recordUnmatched(state, message)
   return matched
+}
+
+function recordUnmatched({ counts, rules, nowMs }: Parts<'counts' | 'rules' | 'nowMs'>, message: Message): void {
+  if (message.publisher !== '') counts.withoutSubscribers++
+  if (rules.triggers.wanted['message-dropped']) rules.triggers.addMessageDropped(message, 'no-subscribers', nowMs)
 }
 
 /** A message that was delivered in part before the number of shards changed. */

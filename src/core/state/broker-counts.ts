@@ -23,6 +23,8 @@ export interface BrokerCounts {
   dropped: Record<DropReason, number>
   /** The part of `dropped` that made place in a full queue for newer messages. */
   droppedForNewer: number
+  /** Messages of clients to topics without a subscriber on any shard. Not in `dropped`. */
+  withoutSubscribers: number
   /** Refused packets of accepted clients. */
   refused: Record<RefusalCause, number>
 }
@@ -43,6 +45,7 @@ export class BrokerCounters implements BrokerCounts {
   subscriptionsRefusedByRate = 0
   readonly dropped = createDropCounts()
   droppedForNewer = 0
+  withoutSubscribers = 0
   readonly refused = Object.fromEntries(refusalCauses.map((cause) => [cause, 0])) as Record<RefusalCause, number>
   readonly #clock: { readonly nowMs: number }
   readonly #events: BrokerEvent[]

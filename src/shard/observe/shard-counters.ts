@@ -49,6 +49,7 @@ export function publishCounters({ cells }: Counters, view: BrokerView, unsentByt
   cells[counterCells.retainedOfClientsStored] = view.retainedOfClients
   cells[counterCells.messagesReceived] = view.counts.publishesReceived
   cells[counterCells.messagesSent] = view.counts.publishesSent
+  cells[counterCells.droppedNoSubscribers] = view.counts.withoutSubscribers
   cells[counterCells.deliveriesDelayed] = view.counts.deferredDeliveries
   cells[counterCells.subscriptionsRefusedByRate] = view.counts.subscriptionsRefusedByRate
   publishDrops(cells, view)
