@@ -33,6 +33,40 @@ function trimEnd(text: string): string {
   return text.slice(0, end)
 }
 
+/** Removes the graphemes of `characters`, in any order, from the start, the end, or both. */
+function trimCharacters(text: string, characters: string, { side, budget }: TrimOptions): string {
+  const graphemes = splitGraphemes(text, budget)
+  const removed = new Set(splitGraphemes(characters, budget))
+  let start = 0
+  let end = graphemes.length
+  if (side !== 'end') while (start < end && removed.has(graphemes[start])) start++
+  if (side !== 'start') while (end > start && removed.has(graphemes[end - 1])) end--
+  return graphemes.slice(start, end).join('')
+}
+
+interface TrimOptions {
+  readonly side: 'start' | 'end' | 'both'
+  readonly budget: Budget
+}
+
+function createTrimFunction(
+  side: TrimOptions['side'],
+  place: string,
+  trimSpace: (text: string) => string,
+): FunctionDefinition {
+  return {
+    signatures: ['text: text', 'text: text, characters: text'],
+    returns: 'text',
+    description: `Text without white space, or without any of the characters, at ${place}.`,
+    run: ([text, characters], { budget }) => {
+      budget.countCreated((text as string).length)
+      return characters === undefined
+        ? trimSpace(text as string)
+        : trimCharacters(text as string, characters as string, { side, budget })
+    },
+  }
+}
+
 function createTextFunction(
   description: string,
   compute: (text: string, call: Call) => RuleValue,
@@ -149,9 +183,9 @@ function joinWith(separator: string, list: RuleArray, budget: Budget): RuleText 
 export const textFunctions: FunctionDefinitions = {
   lower: createTextFunction('Text in lower case.', (text) => text.toLowerCase()),
   upper: createTextFunction('Text in upper case.', (text) => text.toUpperCase()),
-  trim: createTextFunction('Text without white space at both ends.', (text) => trimEnd(trimStart(text))),
-  ltrim: createTextFunction('Text without white space at the start.', trimStart),
-  rtrim: createTextFunction('Text without white space at the end.', trimEnd),
+  trim: createTrimFunction('both', 'both ends', (text) => trimEnd(trimStart(text))),
+  ltrim: createTrimFunction('start', 'the start', trimStart),
+  rtrim: createTrimFunction('end', 'the end', trimEnd),
   reverse: createTextFunction('Text in reverse order.', (text, { budget }) =>
     splitGraphemes(text, budget).toReversed().join(''),
   ),
