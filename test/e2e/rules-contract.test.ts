@@ -244,3 +244,12 @@ test('an action is not shown as connected if its service accepts requests withou
   for (const respond of held) respond()
   await untilStatus('connected')
 })
+
+test('version 4 of the API names the same faults of the SQL as version 5: what version 3 of EMQX wrote', async () => {
+  const broker = await shared()
+  const rawsql = String.raw`SELECT payload.x AS x FROM "message.publish" WHERE topic =~ 'a/#'`
+  const body = { id: 'rule:old', rawsql, actions: [{ name: 'inspect' }] }
+  const { data } = (await broker.request('/api/v4/rules', { method: 'POST', body })).json
+  assert.match(data.warnings[0], /^line 1, column 28: 'message.publish' is a topic filter here, not an event/)
+  assert.deepEqual((await broker.request('/api/v5/rules/old')).json.warnings, data.warnings)
+})

@@ -37,6 +37,10 @@ const rule = Type.Object({
     description:
       'Time at which the rule was created, in milliseconds since 1970; 0: the configuration file defines the rule.',
   }),
+  warnings: Type.Array(Type.String(), {
+    description:
+      'Faults of the SQL statement: unknown columns, functions and schemas, and what version 3 of EMQX wrote.',
+  }),
   metrics: Type.Array(
     Type.Object({
       node: Type.String(),

@@ -90,6 +90,7 @@ function toResponse(rule: Rule, { rules, writer, ofRules, ofServices }: RuleCont
     for: [...rule.from],
     enabled: rule.isEnabled,
     description: rule.description,
+    warnings: [...rule.warnings],
     on_action_failed: rule.onActionFailed,
     created_at: rule.createdAtMs ?? 0,
     metrics: metrics === undefined ? [] : [{ node: rules.nodeName, ...toMetricsResponse(metrics) }],
