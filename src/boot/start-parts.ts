@@ -3,6 +3,7 @@
 import { type NodeParts, ShutdownRequests } from '../api/index.ts'
 import { computeClockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
 import { StorageFailure } from '../storage/index.ts'
+import { describeFileError } from '../telemetry/index.ts'
 import {
   type AccessRecordsDependencies,
   Backups,
@@ -118,6 +119,7 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const reloadFiles = (): void => {
     for (const { shardNumber } of starts) supervisor.send(shardNumber, { kind: 'reload-files' })
     observation.checkFiles()
+    log.reopen().catch((error: unknown) => log.error('log file not opened again', { error: describeFileError(error) }))
   }
   let closeManagement = closeNothing
   const reserve = keepReserve(directory)

@@ -40,6 +40,11 @@ export interface Logger extends LineLog {
    * the operating system if the file cannot be opened: then the targets are unchanged.
    */
   changeTargets(targets: LogTargets): Promise<void>
+  /**
+   * Opens the log file again, because another program has renamed it (logrotate). Rejects as `changeTargets` does; then lines go to the file
+   * as before.
+   */
+  reopen(): Promise<void>
   /** Resolves when all lines were passed to the operating system. Later lines go to the console only. */
   close(): Promise<void>
 }
@@ -50,6 +55,20 @@ const reopenAfterMs = 30_000
 /** Creates the logger. Rejects with the error of the operating system if the log file cannot be opened. */
 export async function createLogger(options: LoggerOptions, console: Console = process.stderr): Promise<Logger> {
   let open = await openTargets(options, console)
+  let current: LogTargets = options
+  const replace = async (targets: LogTargets): Promise<void> => {
+    const before = open
+    open = await openTargets(targets, console)
+    current = targets
+    await before.file?.close()
+  }
+  /** One change after the other: each closes the file that the one before has opened. */
+  let last: Promise<void> = Promise.resolve()
+  const enqueue = (change: () => Promise<void>): Promise<void> => {
+    const done = last.then(change)
+    last = done.catch(() => {})
+    return done
+  }
   const unmasked = createJsonLog(options.level, (line) => {
     const isWritten = open.file?.write(line) ?? false
     // A line that could not be written to the file goes to the console.
@@ -58,14 +77,9 @@ export async function createLogger(options: LoggerOptions, console: Console = pr
   const log = options.maskText === undefined ? unmasked : createMaskedLog(unmasked, options.maskText)
   return {
     ...log,
-    changeTargets: async (targets) => {
-      const before = open
-      open = await openTargets(targets, console)
-      await before.file?.close()
-    },
-    close: async () => {
-      await open.file?.close()
-    },
+    changeTargets: (targets) => enqueue(() => replace(targets)),
+    reopen: () => enqueue(async () => (open.file === undefined ? undefined : replace(current))),
+    close: () => enqueue(async () => open.file?.close()),
   }
 }
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, watch } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -289,6 +289,16 @@ test('SIGHUP reads the file again and reports the changes, and an invalid file c
   godwit.child.kill('SIGHUP')
   await godwit.until(/configuration not loaded/)
   assert.match((await broker.request('/api/v4/configuration/mqtt')).text, /"max_packet_size":"2MB"/)
+})
+
+test('SIGHUP opens the log file again, so that logrotate can rename it', async () => {
+  const broker = await configuredBroker(['log.to = [console, file]'])
+  const file = join(broker.dataDirectory, 'log', 'godwit.log')
+  await rename(file, `${file}-20261129`)
+  broker.process.child.kill('SIGHUP')
+  await eventually(() => assert.ok(existsSync(file)))
+  broker.process.child.kill('SIGHUP')
+  await eventually(() => assert.match(readFileSync(file, 'utf8'), /configuration reloaded/))
 })
 
 test('config example, docs and schema print their texts, and config check reports errors', async (t) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -235,6 +235,27 @@ test('changed targets apply to later lines, and are not changed if the new file 
   assert.deepEqual(await inFile('other.log'), ['two', 'three'])
   assert.deepEqual(eventsOf(console.lines), ['two', 'three', 'four'])
   await log.close()
+})
+
+test('a file that another program has renamed is opened again under its name, also while the targets change', async (t) => {
+  const dir = await temporaryFolder(t)
+  const console = new MemoryConsole()
+  const options: LoggerOptions = { ...onConsole, to: ['file'], dir }
+  const log = await createLogger(options, console)
+  log.warn('one')
+  await rename(join(dir, 'godwit.log'), join(dir, 'godwit.log-20261129'))
+  await log.reopen()
+  log.warn('two')
+  const changed = log.changeTargets({ ...options, file: 'other.log' })
+  await Promise.all([log.reopen(), changed, log.reopen()])
+  log.warn('three')
+  await log.close()
+  const inFile = async (file: string): Promise<unknown[]> =>
+    eventsOf((await readFile(join(dir, file), 'utf8')).trim().split('\n'))
+  assert.deepEqual(await inFile('godwit.log-20261129'), ['one'])
+  assert.deepEqual(await inFile('godwit.log'), ['two'])
+  assert.deepEqual(await inFile('other.log'), ['three'])
+  assert.deepEqual(console.lines, [])
 })
 
 test('after the file is closed, lines are written to the console', async (t) => {

@@ -136,6 +136,9 @@ function isGroup(value: PlainValue | undefined): value is Readonly<Record<string
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Settings of `log` that say where its lines are: an import must not move them while somebody reads them. */
+const ownLogSettings: ReadonlySet<string | undefined> = new Set(['to', 'dir', 'file'])
+
 /** Removes settings that belong to the host, and settings that `--set` sets here. */
 function omitLocalSettings(
   live: ConfigManager,
@@ -143,7 +146,7 @@ function omitLocalSettings(
 ): ConfigurationForHere {
   const ignored: string[] = []
   const walk = (value: PlainValue, path: readonly string[]): PlainValue | undefined => {
-    const isOwn = path[0] === 'node' || (path[0] === 'log' && path[1] === 'dir')
+    const isOwn = path[0] === 'node' || (path[0] === 'log' && ownLogSettings.has(path[1]))
     const isLeaf = value === null || typeof value !== 'object' || Array.isArray(value)
     if (isLeaf && (isOwn || live.isPinned(path))) {
       ignored.push(path.join('.'))

@@ -247,7 +247,8 @@ test('export, verification, import, comparison and upload of archives on one nod
 
   await t.test('a dry run has the warnings of the configuration in the archive', async () => {
     const configuration =
-      'listeners.tcp.other.bind = "0"\nauth { chain = [], salt_position = suffix }\nnode.shards = 7\nnamespaces.enable = true'
+      'listeners.tcp.other.bind = "0"\nauth { chain = [], salt_position = suffix }\nnode.shards = 7\nnamespaces.enable = true\n' +
+      'log { to = [console], dir = "/elsewhere", file = other.log, level = debug }'
     await put(one, archiveOf({ 'cluster.hocon': configuration }, { profile: 'legacy' }))
     const outcome = await backup.import(operator, { ...dry(crafted), allowsProfileMismatch: true })
     assert.ok('warnings' in outcome, JSON.stringify(outcome))
@@ -256,7 +257,7 @@ test('export, verification, import, comparison and upload of archives on one nod
       /tcp\.other is given as a port only/,
       /every client is denied/,
       /salt as suffix/,
-      /not imported: node\.shards/,
+      /not imported: node\.shards, log\.to, log\.dir, log\.file/,
       /namespaces\.enable: namespaces are required/,
     ]) {
       assert.match(warnings, words)
