@@ -105,7 +105,7 @@ const counterDefinitions = {
     type: 'counter',
     help: 'Exceptions of client libraries of actions and sources outside of calls.',
   },
-  /** Messages of clients to topics without a subscriber. Not part of `messagesDropped`, because nobody missed them. */
+  /** Messages of clients to topics without a subscriber. Not part of `messagesDropped`: no subscriber missed them. */
   droppedNoSubscribers: {},
 } as const satisfies Record<string, CounterDefinition>
 

@@ -78,7 +78,7 @@ test('/prometheus starts with the fifteen metrics whose names and order are fixe
   assert.match(text, /[^\n]\n$/, 'the text ends with exactly one line feed')
 })
 
-test('messages of clients to topics that nobody subscribed to count as dropped, with a reason of their own', async (t) => {
+test('messages of clients to topics without a subscriber count as dropped, with a reason of their own', async (t) => {
   const broker = await restartBroker(await configuredBroker())
   const url = `mqtt://127.0.0.1:${broker.port}`
   const subscriber = await connectAsync(url, { clientId: 'reader' })

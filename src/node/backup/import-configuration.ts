@@ -136,7 +136,7 @@ function isGroup(value: PlainValue | undefined): value is Readonly<Record<string
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Settings of `log` that say where its lines are: an import must not move them while somebody reads them. */
+/** Settings of `log` that say where its lines are: an import must not move them. */
 const ownLogSettings: ReadonlySet<string | undefined> = new Set(['to', 'dir', 'file'])
 
 /** Removes settings that belong to the host, and settings that `--set` sets here. */
