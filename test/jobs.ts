@@ -77,6 +77,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   'other-modules': [
     'access',
     'backup',
+    'cluster',
     'commands',
     'config',
     'contract',

@@ -14,6 +14,7 @@ export const architectureRules: ArchitectureRules = {
     records: { layer: 2, pure: true },
     regex: { layer: 2, pure: true },
     archives: { layer: 2, pure: false },
+    cluster: { layer: 2, pure: true },
     contract: { layer: 2, pure: false },
     transports: { layer: 2, pure: false },
     core: { layer: 3, pure: true },
@@ -33,7 +34,7 @@ export const architectureRules: ArchitectureRules = {
     gateways: { layer: 4, pure: false },
     actions: { layer: 5, pure: false },
     imports: { layer: 5, pure: false },
-    cluster: { layer: 5, pure: false },
+
     shard: { layer: 6, pure: false },
     node: { layer: 7, pure: false },
     api: { layer: 8, pure: false },

@@ -45,6 +45,8 @@ export const languages: readonly string[] = [
   'lib/imports/mosquitto/chunk-reader.ts',
   'lib/probes/wire.ts',
   'src/backup/row-fields.ts',
+  'src/cluster/links/link-frame-reader.ts',
+  'src/cluster/links/link-frames.ts',
   'src/config/schema/',
   'src/contract/definition/',
   'src/gateways/mqttsn/codec/',

@@ -1,0 +1,11 @@
+// Entry point of the module cluster: state machines of a node that is part of a cluster. They know no I/O, clock or random number.
+
+export type { Life, PeerName } from './peer-name.ts'
+export type { LifeLinkLimits } from './links/life-link.ts'
+export { LifeLinks, type StartedShard } from './links/life-links.ts'
+export type { AnnouncedShard, ChannelReceiver, LinkChannel } from './links/link-channel.ts'
+export { LinkConnection, type LinkEnd, type LinkFrameReceiver } from './links/link-connection.ts'
+export { LinkFailure, type LinkFailureReason } from './links/link-failure.ts'
+export { decodeHeartbeat, encodeHeartbeat, type Heartbeat, type StoreServer } from './links/link-heartbeat.ts'
+export { linkLevels, type LinkHello, type LinkIdentity, type LinkPurpose } from './links/link-hello.ts'
+export { challengeBytes, proofBytes, type LinkRole, type LinkSecret } from './links/link-secret.ts'
