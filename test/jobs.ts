@@ -82,6 +82,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     'config',
     'contract',
     'imports',
+    'kube',
     'links',
     'mqtt-client',
     'sinks',
