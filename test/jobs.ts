@@ -84,6 +84,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     'imports',
     'kube',
     'links',
+    'manifests',
     'mqtt-client',
     'sinks',
     'telemetry',

@@ -1,11 +1,12 @@
 // Defines the commands and their options. Only this file uses commander. Modules that only some commands need, such as the broker
 // itself, are loaded by them: without them, `ctl` takes half the time.
 
-import { Argument, Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { addProbeOptions, benchScenarios } from './probe-options.ts'
 import { type CompletedCommand, completedShells, type CompletedShell, createCompletionScript } from './completion.ts'
 import type { BenchArguments } from './bench-command.ts'
 import type { ConformanceArguments } from './conformance-command.ts'
+import type { RenderArguments, ValidateArguments } from './deploy/deploy-commands.ts'
 import { brokerOptions, jsonOption, moveOptionsAfterCommand } from './ctl/broker-options.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/ctl-commands.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
@@ -45,6 +46,7 @@ function createCommandLine(program: Program, terminal: Terminal, run: Run, args:
   addConfig(godwit, terminal, run)
   addCtl(godwit, args, { program, terminal, run })
   addImport(godwit, program, terminal, run)
+  addDeploy(godwit, terminal, run)
   addProbes(godwit, terminal, run)
   addCompletion(godwit, terminal, run)
   addMan(godwit, program, terminal, run)
@@ -169,6 +171,36 @@ function addImport(godwit: Command, { environment = {} }: Program, terminal: Ter
           terminal,
         ),
       ),
+    )
+}
+
+const loadDeployCommands = () => import('./deploy/deploy-commands.ts')
+
+function addDeploy(godwit: Command, terminal: Terminal, run: Run): void {
+  const deploy = godwit
+    .command('deploy')
+    .description('validate resources of Kubernetes for clusters of brokers, and print the objects that they stand for')
+  deploy
+    .command('render')
+    .description('print the objects of the clusters in a file; nothing is printed if a resource is invalid')
+    .argument('<file>', 'file with resources, or - for standard input')
+    .addOption(new Option('-o, --output <format>', 'format of the objects').choices(['yaml', 'json']).default('yaml'))
+    .option('--namespace <name>', 'namespace of the objects (default: that of each resource)', parseNonEmpty)
+    .option(
+      '--with-secrets',
+      'also print the Secrets of the administrator and of the operator, with new random content',
+    )
+    .action((file: string, args: RenderArguments) =>
+      run(async () => (await loadDeployCommands()).runRender(file, args, terminal)),
+    )
+  deploy
+    .command('validate')
+    .description('report every error of the resources in a file, with its line')
+    .argument('<file>', 'file with resources, or - for standard input')
+    .option('--previous <file>', 'also check whether the resources in this file may change to those', parseNonEmpty)
+    .option('--json', 'print the errors as one JSON document')
+    .action((file: string, args: ValidateArguments) =>
+      run(async () => (await loadDeployCommands()).runValidate(file, args, terminal)),
     )
 }
 

@@ -17,7 +17,7 @@ format forward free from gather generate get go goes grant group grow guard hand
 hold holds ignore implode import include includes index inherit init insert inspect install intern interpolate intersect
 invalidate is iterate join judge keep kick kill label lacks lay leave lift limit linger link list listen load
 lock log look lookup lose loses lower make manage map mark mask match matches may measure memoize merge migrate
-mint mirror monitor mount move multiply must names navigate needs negate negotiate next normalize notify observe
+mint mirror monitor mount move multiply must name names navigate needs negate negotiate next normalize notify observe
 observes offer omit on open operate order override owns pad pair park parse pass passes pause peek permit pick
 pin ping pipe place plan poll post postpone prepare preserve preview print probe prompt protect prune publish
 push put quarantine query queue quote raise range rank reach read reassign rebalance rebuild receive reconnect
@@ -30,7 +30,7 @@ shorten should show shrink shut sift sign simulate skip sleep slice sort spawn s
 start starts stays stop store stream stringify submit subscribe substitute subtract succeed suggest sum
 summarize supervise suspect swap sweep switch sync tag take takes targets test throw tick tidy to toggle
 tokenize touch trace track translate transmit trigger trim truncate trust try uncount undo unescape unload
-unlock unmount unload unpack unpin unset unsubscribe untrack unwrap update upgrade upload use uses verify visit wait wake walk
+unlock unmount unload unpack unpin unset unsubscribe untrack unwrap update upgrade upload use uses validate verify visit wait wake walk
 want warn was watch will with withdraw withhold without wrap write xor zip
 `
   .trim()
@@ -49,6 +49,7 @@ export const languages: readonly string[] = [
   'src/cluster/links/link-frames.ts',
   'src/config/schema/',
   'src/contract/definition/',
+  'src/deploy/resource/field-types.ts',
   'src/gateways/mqttsn/codec/',
   'src/jq/jq-functions.ts',
   'src/links/link-buffer-reader.ts',

@@ -1,0 +1,23 @@
+// Entry point of the module deploy: the resources of Kubernetes, their checks, and the objects of a cluster. It is pure: reading files,
+// cryptography and the API server are parameters or belong to other modules.
+
+export { formatFault, type Fault } from './documents/fault-list.ts'
+export {
+  fromJson,
+  manifestLimits,
+  type JsonObject,
+  type JsonValue,
+  type ManifestNode,
+} from './documents/manifest-node.ts'
+export type { CertificateCheck, CertificateProblem, CertificateTexts } from './certificates/check-certificates.ts'
+export {
+  readResource,
+  type BackupResource,
+  type ClusterResource,
+  type ReadOptions,
+  type ReadResource,
+  type Resource,
+  type RestoreResource,
+} from './read-resource.ts'
+export type { KubernetesObject, OwnerReference } from './render/kubernetes-object.ts'
+export { renderCluster, type ClusterSecrets, type RenderOptions } from './render/render-cluster.ts'
