@@ -70,6 +70,8 @@ export interface QueueEntry {
  * Later reads see the changes of one `commit` completely or not at all, also after a crash.
  */
 export interface Store {
+  /** Whether a read may stay open while its records are used. If not, each part of a queue is a read of its own. */
+  readonly keepsSnapshots: boolean
   /**
    * Applies the changes in their order, all or none; undefined entries are skipped. When it resolves they are durable,
    * as far as the sync mode promises. When it rejects with StorageFailure, they may be stored or not: the same changes
@@ -116,5 +118,6 @@ export interface StorageAlarm {
     | 'sessions-recovered'
     | 'messages-exported'
     | 'maintenance-failed'
+    | `store-${'unreplicated' | 'went-back' | 'snapshot'}:${number}`
   readonly text: string
 }

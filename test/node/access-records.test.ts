@@ -37,6 +37,7 @@ class Disk {
     }
     const reopen = async (): Promise<void> => void this.reopened++
     this.store = {
+      keepsSnapshots: inner.keepsSnapshots,
       commit,
       reopen,
       read: (range) => inner.read(range),

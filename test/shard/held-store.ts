@@ -11,6 +11,7 @@ import {
 type Changes = Parameters<Store['commit']>[0]
 
 export class HeldStore implements Store {
+  readonly keepsSnapshots = true
   readonly #inner = openMemoryStore()
   /** Commits wait for `release`. */
   isHeld = false

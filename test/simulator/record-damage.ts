@@ -87,6 +87,7 @@ export class RecordDamage {
       if (change?.change === 'put' && change.record.kind === 'queued') this.unreadable.delete(keyName(change.record))
     }
     return {
+      keepsSnapshots: store.keepsSnapshots,
       commit: (changes) => {
         changes.forEach(replaces)
         return store.commit(changes)

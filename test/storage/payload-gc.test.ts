@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LevelDatabase } from '../../src/storage/database/level-database.ts'
+import type { Database } from '../../src/storage/database/entry-database.ts'
 import { PayloadGc } from '../../src/storage/payloads/payload-gc.ts'
 import type { Generation } from '../../src/storage/encoding/record-keys.ts'
 
@@ -35,10 +35,10 @@ async function after(count: number): Promise<void> {
 }
 
 /** It responds at once: only promise jobs run in between. */
-function emptyDatabase(): LevelDatabase {
-  const database: Pick<LevelDatabase, 'readSlices' | 'write'> = {
+function emptyDatabase(): Database {
+  const database: Pick<Database, 'readSlices' | 'write'> = {
     readSlices: () => (async function* () {})(),
     write: () => Promise.resolve(),
   }
-  return database as LevelDatabase
+  return database as Database
 }

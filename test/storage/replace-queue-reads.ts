@@ -3,6 +3,7 @@ import type { Store } from '../../src/storage/index.ts'
 /** A copy of the store with another `readQueue`. */
 export function withReadQueue(inner: Store, readQueue: Store['readQueue']): Store {
   return {
+    keepsSnapshots: inner.keepsSnapshots,
     commit: (changes) => inner.commit(changes),
     read: (range) => inner.read(range),
     readQueue,

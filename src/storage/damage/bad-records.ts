@@ -1,22 +1,31 @@
-// Single records that are damaged: a wrong checksum, or invalid bytes. They are copied to a file next to the database
-// for analysis and deleted from the database. One alarm reports all that are found together.
+// Single records that are damaged: a wrong checksum, or invalid bytes. They are copied to a quarantine for analysis and
+// deleted from the database. One alarm reports all that are found together.
 
-import { appendFile, stat } from 'node:fs/promises'
 import { DamagedRecord, RecordTooNew } from '../encoding/record-byte-reader.ts'
-import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
+import type { Database, DatabaseEntry } from '../database/entry-database.ts'
 import { OperationList } from '../database/operation-list.ts'
 import { readKeyKind } from '../encoding/record-keys.ts'
 import type { StorageAlarm } from '../store.ts'
 
-/** Maximum size of the file: disk space is more important than the evidence. */
-const maxFileBytes = 64 * 1_024 * 1_024
 /** Maximum number of records waiting for quarantine; others remain and are found again. */
 const maxWaitingRecords = 10_000
 
+/** A record that could not be read, and why. */
+export interface DamagedEntry {
+  readonly entry: DatabaseEntry
+  readonly reason: string
+}
+
+/** Keeps damaged records for analysis. */
+export interface Quarantine {
+  /** For messages. */
+  readonly name: string
+  add(damaged: readonly DamagedEntry[]): Promise<void>
+}
+
 export interface BadRecordsOptions {
-  readonly database: LevelDatabase
-  /** Quarantine file, one line per record: JSON with the reason, and key and value in base64. */
-  readonly file: string
+  readonly database: Pick<Database, 'getMany' | 'write'>
+  readonly quarantine: Quarantine
   readonly onAlarm: (alarm: StorageAlarm) => void
   /** Runs a function that must not run during a commit. */
   readonly runExclusively: (act: () => Promise<void>) => Promise<void>
@@ -27,7 +36,7 @@ export interface BadRecordsOptions {
 /** Collects damaged records found by reads, and moves them to quarantine. */
 export class BadRecords {
   readonly #options: BadRecordsOptions
-  readonly #damaged: { readonly entry: LevelEntry; readonly reason: string }[] = []
+  readonly #damaged: DamagedEntry[] = []
   #tooNew: string[] = []
   #quarantining: Promise<void> = Promise.resolve()
   #isDue = false
@@ -38,7 +47,7 @@ export class BadRecords {
   }
 
   /** Returns the result of `read`; undefined if the entry is damaged. */
-  tryRead<Value>(entry: LevelEntry, read: (entry: LevelEntry) => Value): Value | undefined {
+  tryRead<Value>(entry: DatabaseEntry, read: (entry: DatabaseEntry) => Value): Value | undefined {
     try {
       return read(entry)
     } catch (error) {
@@ -76,7 +85,7 @@ export class BadRecords {
   }
 
   async #flush(): Promise<void> {
-    const { file, onAlarm } = this.#options
+    const { quarantine, onAlarm } = this.#options
     const tooNew = this.#tooNew
     const damaged = this.#damaged.splice(0)
     this.#tooNew = []
@@ -89,23 +98,18 @@ export class BadRecords {
     const example = first === undefined ? '' : `${readKeyKind(first.entry[0]) ?? 'unknown'}: ${first.reason}`
     try {
       await this.#quarantine(damaged)
-      const text = `${formatRecordCount(damaged.length)} damaged (${example}) and quarantined in ${file}: they are not used any more.`
+      const text = `${formatRecordCount(damaged.length)} damaged (${example}) and quarantined in ${quarantine.name}: they are not used any more.`
       onAlarm({ alarm: 'records-damaged', text })
     } catch (error) {
       // The records remain, unused, and are found again by the next read.
-      const text = `${formatRecordCount(damaged.length)} damaged (${example}) and not used. Setting aside in ${file} failed: ${String(error)}.`
+      const text = `${formatRecordCount(damaged.length)} damaged (${example}) and not used. Setting aside in ${quarantine.name} failed: ${String(error)}.`
       onAlarm({ alarm: 'records-damaged', text })
     }
   }
 
-  async #quarantine(damaged: readonly { readonly entry: LevelEntry; readonly reason: string }[]): Promise<void> {
-    const { database, file } = this.#options
-    if ((await readFileSize(file)) < maxFileBytes) {
-      const lines = damaged.map(({ entry: [key, value], reason }) =>
-        JSON.stringify({ reason, key: key.toString('base64'), value: value.toString('base64') }),
-      )
-      await appendFile(file, `${lines.join('\n')}\n`, { mode: 0o600, flush: true })
-    }
+  async #quarantine(damaged: readonly DamagedEntry[]): Promise<void> {
+    const { database, quarantine } = this.#options
+    await quarantine.add(damaged)
     const operations = new OperationList()
     const present = await database.getMany(damaged.map(({ entry }) => entry[0]))
     for (const [index, { entry }] of damaged.entries()) {
@@ -118,12 +122,4 @@ export class BadRecords {
 
 function formatRecordCount(count: number): string {
   return count === 1 ? '1 stored record is' : `${count} stored records are`
-}
-
-async function readFileSize(file: string): Promise<number> {
-  try {
-    return (await stat(file)).size
-  } catch {
-    return 0 // The file does not exist yet.
-  }
 }

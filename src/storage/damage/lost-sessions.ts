@@ -12,7 +12,8 @@ import { appendFile } from 'node:fs/promises'
 import type { SessionRecord, StoredRecord } from '../../records/index.ts'
 import { DamagedRecord, RecordTooNew } from '../encoding/record-byte-reader.ts'
 import { encodeChange, encodeTombstone, encodeGeneration } from '../database/change-encoder.ts'
-import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
+import type { DatabaseEntry } from '../database/entry-database.ts'
+import type { LevelDatabase } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'
 import {
   encodePayloadKey,
@@ -27,6 +28,7 @@ import { readGeneration, readRecord } from '../encoding/record-values.ts'
 import { SessionGenerations } from '../database/session-generations.ts'
 import type { SessionRecordKind, StorageAlarm } from '../store.ts'
 import { BadRecords } from './bad-records.ts'
+import { FileQuarantine } from './file-quarantine.ts'
 
 export interface LostSessionOptions {
   /** Directory of the database. Quarantine and export files are next to it. */
@@ -92,7 +94,7 @@ class LostSessionRecovery {
     const isRecovered = new Promise<void>((resolve) => (this.#allowQuarantine = resolve))
     this.#badRecords = new BadRecords({
       database,
-      file: `${directory}.damaged-records`,
+      quarantine: new FileQuarantine(`${directory}.damaged-records`),
       onAlarm,
       runExclusively: async (act) => {
         await isRecovered
@@ -339,7 +341,7 @@ class LostSessionRecovery {
     return key === undefined ? undefined : readKeyGeneration(key)
   }
 
-  #readSlices(kind: SessionRecordKind, generation: Generation, keysOnly: boolean): AsyncIterable<LevelEntry[]> {
+  #readSlices(kind: SessionRecordKind, generation: Generation, keysOnly: boolean): AsyncIterable<DatabaseEntry[]> {
     return this.#database.readSlices({
       gte: encodeSessionPrefix(kind, generation),
       lt: encodeSessionPrefix(kind, generation + 1),
@@ -347,14 +349,17 @@ class LostSessionRecovery {
     })
   }
 
-  async #visitRecords(kind: Parameters<typeof createKindRange>[0], look: (entry: LevelEntry) => void): Promise<void> {
+  async #visitRecords(
+    kind: Parameters<typeof createKindRange>[0],
+    look: (entry: DatabaseEntry) => void,
+  ): Promise<void> {
     const onDamage = (error: Error): void => this.#badRecords.reportUnreadable(error)
     for await (const slice of this.#database.readSlices(createKindRange(kind), onDamage)) {
       for (const entry of slice) this.#attempt(entry, look)
     }
   }
 
-  #attempt<Value>(entry: LevelEntry, read: (entry: LevelEntry) => Value): Value | undefined {
+  #attempt<Value>(entry: DatabaseEntry, read: (entry: DatabaseEntry) => Value): Value | undefined {
     let isGood = false
     const value = this.#badRecords.tryRead(entry, (good) => {
       const made = read(good)

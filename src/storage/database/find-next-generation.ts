@@ -1,7 +1,7 @@
 // Finds the next generation that a shard may use after a start.
 
 import { DamagedRecord, RecordTooNew } from '../encoding/record-byte-reader.ts'
-import type { LevelDatabase } from './level-database.ts'
+import type { Database } from './entry-database.ts'
 import {
   encodeLastGenerationKey,
   type Generation,
@@ -14,7 +14,7 @@ import {
 import { readGeneration } from '../encoding/record-values.ts'
 
 /** Returns a generation that the shard has never used, and that no record of it has or exceeds. */
-export async function findNextGeneration(database: LevelDatabase, shard: number): Promise<Generation> {
+export async function findNextGeneration(database: Database, shard: number): Promise<Generation> {
   let highest = Math.max(noGeneration, computeShardGenerations(shard).first)
   const begun = await database.get(encodeLastGenerationKey(shard))
   if (begun !== undefined) highest = Math.max(highest, readGenerationOrNone(encodeLastGenerationKey(shard), begun))

@@ -4,26 +4,16 @@
 // at the end of its range, and discards the entries since the last call. Here the rest is read entry by entry first.
 
 import { ClassicLevel, type Iterator } from 'classic-level'
+import type { KeyRange } from '../encoding/record-keys.ts'
+import type { Database, DatabaseEntry, EntryRange, Snapshot } from './entry-database.ts'
 import { DirectoryIdentity } from './directory-identity.ts'
 import type { OperationList } from './operation-list.ts'
-import type { KeyRange } from '../encoding/record-keys.ts'
-import type { GrowingSlices } from '../store.ts'
 
 type Level = ClassicLevel<Buffer, Buffer>
+type LevelSnapshot = ReturnType<Level['snapshot']>
 
-/** A snapshot of the database. It must be closed. */
-export type Snapshot = ReturnType<Level['snapshot']>
-
-/** A key and its value; the value is empty if only keys were requested. */
-export type LevelEntry = readonly [key: Buffer, value: Buffer]
-
-/** The range and options of an iteration. */
-export interface EntryRange extends KeyRange {
-  readonly snapshot?: Snapshot | undefined
-  readonly reverse?: boolean | undefined
-  readonly limit?: number | undefined
-  readonly keysOnly?: boolean | undefined
-  readonly slices?: GrowingSlices | undefined
+interface SnapshotRange extends EntryRange {
+  readonly snapshot?: LevelSnapshot | undefined
 }
 
 /** Up to twice this is in memory. Half of it reduces the commit rate by 10 %; twice as much gains nothing. */
@@ -38,7 +28,7 @@ const defaultSlices = { first: 8, max: 500 }
 const sliceBytes = 256 * 1_024
 
 /** An open LevelDB database. */
-export class LevelDatabase {
+export class LevelDatabase implements Database {
   readonly identity: DirectoryIdentity
   readonly #level: Level
 
@@ -87,26 +77,33 @@ export class LevelDatabase {
     this.identity.check()
   }
 
-  async get(key: Buffer, snapshot?: Snapshot): Promise<Buffer | undefined> {
+  async get(key: Buffer, snapshot?: LevelSnapshot): Promise<Buffer | undefined> {
     return await this.#level.get(key, { snapshot })
   }
 
-  async getMany(keys: Buffer[], snapshot?: Snapshot): Promise<(Buffer | undefined)[]> {
+  async getMany(keys: Buffer[], snapshot?: LevelSnapshot): Promise<(Buffer | undefined)[]> {
     return await this.#level.getMany(keys, { snapshot })
   }
 
   takeSnapshot(): Snapshot {
-    return this.#level.snapshot()
+    const snapshot = this.#level.snapshot()
+    return {
+      get: (key) => this.get(key, snapshot),
+      getMany: (keys) => this.getMany(keys, snapshot),
+      findLastKey: (range) => this.findLastKey(range, snapshot),
+      readSlices: (range, onDamage) => this.readSlices({ ...range, snapshot }, onDamage),
+      close: () => snapshot.close(),
+    }
   }
 
   /** Returns the first key from `gte` (inclusive) to `lt` (exclusive). */
-  async findFirstKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
-    for await (const slice of this.readSlices({ gte, lt, snapshot, limit: 1, keysOnly: true })) return slice[0]?.[0]
+  async findFirstKey({ gte, lt }: KeyRange): Promise<Buffer | undefined> {
+    for await (const slice of this.readSlices({ gte, lt, limit: 1, keysOnly: true })) return slice[0]?.[0]
     return undefined
   }
 
   /** Returns the last key from `gte` (inclusive) to `lt` (exclusive). */
-  async findLastKey({ gte, lt }: KeyRange, snapshot?: Snapshot): Promise<Buffer | undefined> {
+  async findLastKey({ gte, lt }: KeyRange, snapshot?: LevelSnapshot): Promise<Buffer | undefined> {
     const range = { gte, lt, snapshot, reverse: true, limit: 1, keysOnly: true }
     for await (const slice of this.readSlices(range)) return slice[0]?.[0]
     return undefined
@@ -116,7 +113,7 @@ export class LevelDatabase {
    * Returns the entries of a range in slices, so that the event loop continues. `onDamage` is called for unreadable
    * parts.
    */
-  async *readSlices(range: EntryRange, onDamage?: (error: Error) => void): AsyncIterable<LevelEntry[]> {
+  async *readSlices(range: SnapshotRange, onDamage?: (error: Error) => void): AsyncIterable<DatabaseEntry[]> {
     let last: Buffer | undefined
     let left = range.limit ?? Infinity
     const { first, max } = range.slices ?? defaultSlices
@@ -141,7 +138,7 @@ export class LevelDatabase {
   }
 
   /** Reads the rest of a range after `last`, part of which is unreadable. */
-  async *#readEntryByEntry(range: EntryRange, last: Buffer | undefined): AsyncIterable<LevelEntry[]> {
+  async *#readEntryByEntry(range: SnapshotRange, last: Buffer | undefined): AsyncIterable<DatabaseEntry[]> {
     const iterator = this.#createIterator(range, last)
     try {
       for (;;) {
@@ -166,7 +163,7 @@ export class LevelDatabase {
     await this.#level.close()
   }
 
-  #createIterator(range: EntryRange, after: Buffer | undefined): Iterator<Level, Buffer, Buffer> {
+  #createIterator(range: SnapshotRange, after: Buffer | undefined): Iterator<Level, Buffer, Buffer> {
     const { gte, lt, reverse = false } = range
     const forward = after === undefined ? { gte, lt } : { gt: after, lt }
     const backward = after === undefined ? { gte, lt } : { gte, lt: after }

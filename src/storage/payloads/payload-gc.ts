@@ -3,7 +3,7 @@
 // disk.
 
 import { DamagedRecord, RecordTooNew } from '../encoding/record-byte-reader.ts'
-import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
+import type { Database, DatabaseEntry } from '../database/entry-database.ts'
 import { OperationList } from '../database/operation-list.ts'
 import {
   readKeyKind,
@@ -27,7 +27,7 @@ export interface PayloadReleases {
 
 /** Handles tombstones one after the other, in the background. */
 export class PayloadGc {
-  readonly #database: LevelDatabase
+  readonly #database: Database
   readonly #onFailure: (error: unknown) => void
   readonly #releases: PayloadReleases
   readonly #waiting: Generation[] = []
@@ -36,7 +36,7 @@ export class PayloadGc {
   #isStopped = false
 
   /** @param onFailure called once with the error that stopped the deletion; it continues at the next opening */
-  constructor(database: LevelDatabase, releases: PayloadReleases, onFailure: (error: unknown) => void) {
+  constructor(database: Database, releases: PayloadReleases, onFailure: (error: unknown) => void) {
     this.#database = database
     this.#releases = releases
     this.#onFailure = onFailure
@@ -118,7 +118,7 @@ export class PayloadGc {
     this.#releases.onSwept(generation)
   }
 
-  #release(slice: readonly LevelEntry[]): void {
+  #release(slice: readonly DatabaseEntry[]): void {
     const payloadIds: number[] = []
     for (const [key, value] of slice) {
       const payloadId = readKeyKind(key) === 'queued' ? tryReadPayloadId(key, value) : undefined

@@ -58,7 +58,8 @@ export class QueueReaders {
   /** Returns at most `limit` queued records in order, limited by bytes. Throws StorageFailure. */
   async read(request: PartRequest): Promise<QueuePart> {
     const { clientId, fromSequence, limit, part } = request
-    const reading = part === undefined ? undefined : this.#openReading(clientId, part)
+    const keepsReading = part !== undefined && this.#store.keepsSnapshots
+    const reading = keepsReading ? this.#openReading(clientId, part) : undefined
     if (reading === undefined) return await readQueue(this.#store, clientId, fromSequence, limit)
     let isKept = false
     try {

@@ -2,11 +2,9 @@
 
 import type { StoredChange } from '../../records/index.ts'
 import { BatchMark } from '../database/batch-marks.ts'
-import { encodeLastGeneration, encodeChange } from '../database/change-encoder.ts'
 import { OperationList } from '../database/operation-list.ts'
-import { type Generation, encodeGenerationKey } from '../encoding/record-keys.ts'
-import { readGeneration } from '../encoding/record-values.ts'
 import { StorageFailure } from '../store.ts'
+import { encodeBatch, loadGenerations } from './batch-encoding.ts'
 import type { DatabaseOpenings, Opening } from './database-openings.ts'
 import { getShardNumber, type LevelStoreOptions, startTimer } from './level-store-options.ts'
 import { isDatabaseError, toStorageFailure } from './storage-failures.ts'
@@ -36,7 +34,9 @@ export class BatchWriter {
     const { database, batchSequence, generations } = opening
     try {
       await loadGenerations(opening, changes)
-      const ended = this.#encode(opening, changes)
+      this.#operations.clear()
+      const ended = encodeBatch(this.#operations, opening, this.#shard, changes)
+      batchSequence.encodeNext(this.#operations)
       await database.write(this.#operations, sync === 'commit')
       batchSequence.confirm()
       if (sync === 'commit') this.#mark.recordDurable(batchSequence.last)
@@ -58,22 +58,6 @@ export class BatchWriter {
   /** Resolves when the mark of the last batch is written. */
   closeMark(): Promise<void> {
     return this.#mark.close()
-  }
-
-  /** Encodes the changes as operations. Returns the generations that they end. */
-  #encode({ batchSequence, generations, sharedPayloadsUpTo }: Opening, changes: Changes): Generation[] {
-    const operations = this.#operations
-    operations.clear()
-    const ended: Generation[] = []
-    const lastGeneration = generations.last
-    for (const change of changes) {
-      if (change === undefined || isSharedPayload(change, sharedPayloadsUpTo)) continue
-      const generation = encodeChange(operations, change, generations)
-      if (generation !== undefined) ended.push(generation)
-    }
-    if (generations.last !== lastGeneration) encodeLastGeneration(operations, this.#shard, generations.last)
-    batchSequence.encodeNext(operations)
-    return ended
   }
 
   #syncLater(): void {
@@ -99,22 +83,4 @@ export class BatchWriter {
     await database.write(operations, true)
     if (last > 0) this.#mark.recordDurable(last)
   }
-}
-
-async function loadGenerations({ database, generations, badRecords }: Opening, changes: Changes): Promise<void> {
-  const clientIds = generations.findUnknown(changes)
-  if (clientIds.length === 0) return
-  const keys = clientIds.map(encodeGenerationKey)
-  const values = await database.getMany(keys)
-  for (const [index, key] of keys.entries()) {
-    const value = values[index]
-    const generation =
-      value === undefined ? undefined : badRecords.tryRead([key, value], () => readGeneration(key, value))
-    generations.recordGeneration(clientIds[index] ?? '', generation)
-  }
-}
-
-/** The shard does not know whether other shards need a payload from before the last redistribution. */
-function isSharedPayload(change: StoredChange, sharedPayloadsUpTo: number): boolean {
-  return change.change === 'delete' && change.key.kind === 'payload' && change.key.id <= sharedPayloadsUpTo
 }

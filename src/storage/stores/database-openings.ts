@@ -8,6 +8,7 @@ import assert from 'node:assert/strict'
 import { PayloadCache } from '../payloads/payload-cache.ts'
 import { BatchSequence } from '../database/batch-sequence.ts'
 import { BadRecords } from '../damage/bad-records.ts'
+import { FileQuarantine } from '../damage/file-quarantine.ts'
 import { probeDisk } from '../database/database-files.ts'
 import { markClosed, requireFullCheck } from '../damage/clean-close-marker.ts'
 import { type OpenedDatabase, openWithRepair } from '../damage/open-with-repair.ts'
@@ -17,6 +18,7 @@ import { type Generation, shardNumbers } from '../encoding/record-keys.ts'
 import { SessionGenerations } from '../database/session-generations.ts'
 import { findNextGeneration } from '../database/find-next-generation.ts'
 import { StorageFailure } from '../store.ts'
+import type { OpenDatabase } from './database-store.ts'
 import type { ExclusiveTasks } from './exclusive-tasks.ts'
 import { getShardNumber, type LevelStoreOptions, startTimer } from './level-store-options.ts'
 import { isDatabaseError, toStorageFailure } from './storage-failures.ts'
@@ -25,16 +27,11 @@ import type { StoreClient } from './store-client.ts'
 /** Time between two attempts to open a shared database. */
 const rejoinPauseMs = 1_000
 
-/** State of one opening of the database. */
-export interface Opening {
+/** State of one opening of LevelDB. */
+export interface Opening extends OpenDatabase {
   readonly database: LevelDatabase
   readonly batchSequence: BatchSequence
-  readonly generations: SessionGenerations
-  readonly badRecords: BadRecords
   readonly payloadGc: PayloadGc
-  /** Payloads up to this ID may be needed by sessions of other shards: they are not deleted. */
-  readonly sharedPayloadsUpTo: number
-  readonly payloads: PayloadCache
 }
 
 export class DatabaseOpenings {
@@ -205,7 +202,7 @@ export class DatabaseOpenings {
     this.#suspectedDamage = undefined
     const badRecords = new BadRecords({
       database,
-      file: `${directory}.damaged-records`,
+      quarantine: new FileQuarantine(`${directory}.damaged-records`),
       onAlarm,
       runExclusively: (act) => this.#tasks.run(act),
       onUnreadable: (error) => this.#reportUnreadable(error),
@@ -221,6 +218,7 @@ export class DatabaseOpenings {
       payloadGc,
       sharedPayloadsUpTo,
       payloads: new PayloadCache(),
+      cachesGenerations: false,
     }
     this.#mustReopen = false
     this.#wasOpen = true

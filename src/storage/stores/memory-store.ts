@@ -44,6 +44,7 @@ export function openMemoryStore(onAlarm: (alarm: StorageAlarm) => void = () => {
 }
 
 class MemoryStore implements Store {
+  readonly keepsSnapshots = true
   readonly #onAlarm: (alarm: StorageAlarm) => void
   readonly #sessions = new Map<string, Map<SessionRecordKind, EntryMap>>()
   readonly #entryMaps = new Map<RecordKind, EntryMap>()

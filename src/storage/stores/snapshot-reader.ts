@@ -5,7 +5,7 @@ import type { RecordKind, StoredMessage, StoredRecord } from '../../records/inde
 import type { BadRecords } from '../damage/bad-records.ts'
 import type { PayloadCache } from '../payloads/payload-cache.ts'
 import { collectPayloadIds, resolvePayloads } from '../payloads/payload-resolution.ts'
-import type { LevelDatabase, LevelEntry, Snapshot } from '../database/level-database.ts'
+import type { Database, DatabaseEntry, EntryRange, Snapshot } from '../database/entry-database.ts'
 import {
   readKeyPayloadId,
   encodePayloadKey,
@@ -24,7 +24,7 @@ import type { Generation } from '../encoding/record-keys.ts'
 import type { PayloadReferences, QueueEntry, QueueRange, RecordRange, StorageAlarm } from '../store.ts'
 
 export interface SnapshotReaderOptions {
-  readonly database: LevelDatabase
+  readonly database: Database
   readonly badRecords: BadRecords
   readonly onAlarm: (alarm: StorageAlarm) => void
   /** Records of other shards are skipped when all records of a kind are read. Undefined: all belong to this shard. */
@@ -35,6 +35,8 @@ export interface SnapshotReaderOptions {
   readonly payloads: PayloadCache
   /** Undefined: they are read again. */
   readonly clientIds: SharedClientIds | undefined
+  /** Returns a generation that need not be read; undefined if it must be. */
+  readonly findGeneration?: ((clientId: string) => Generation | undefined) | undefined
 }
 
 /** State that several reads share. */
@@ -49,7 +51,6 @@ type SessionRange = Extract<RecordRange, { clientId: string }>
 
 /** A snapshot of the database, taken in the constructor. It must be closed. */
 export class SnapshotReader {
-  readonly #database: LevelDatabase
   readonly #snapshot: Snapshot
   readonly #badRecords: BadRecords
   readonly #onAlarm: (alarm: StorageAlarm) => void
@@ -57,9 +58,9 @@ export class SnapshotReader {
   readonly #sharedPayloadsUpTo: number
   readonly #payloads: PayloadCache
   readonly #clientIds: SharedClientIds
+  readonly #findCachedGeneration: SnapshotReaderOptions['findGeneration']
 
   constructor(options: SnapshotReaderOptions) {
-    this.#database = options.database
     this.#snapshot = options.database.takeSnapshot()
     this.#badRecords = options.badRecords
     this.#onAlarm = options.onAlarm
@@ -67,6 +68,7 @@ export class SnapshotReader {
     this.#sharedPayloadsUpTo = options.sharedPayloadsUpTo
     this.#payloads = options.payloads
     this.#clientIds = options.clientIds ?? { byGeneration: undefined }
+    this.#findCachedGeneration = options.findGeneration
   }
 
   /** Returns the records of a range in slices. */
@@ -93,7 +95,7 @@ export class SnapshotReader {
     // reported, so that no shard uses these IDs again.
     if (this.#sharedPayloadsUpTo > 0) yield [[this.#sharedPayloadsUpTo, 1]]
     // Without payloads the queues need not be read.
-    if ((await this.#database.findLastKey(createKindRange('payload'), this.#snapshot)) === undefined) return
+    if ((await this.#snapshot.findLastKey(createKindRange('payload'))) === undefined) return
     const counts = await this.#countReferences()
     for await (const slice of this.#readSlices({ ...createKindRange('payload'), keysOnly: true })) {
       yield this.#readValid(slice, ([key]): PayloadReferences | undefined => {
@@ -169,8 +171,10 @@ export class SnapshotReader {
   }
 
   async #findGeneration(clientId: string): Promise<Generation | undefined> {
+    const cached = this.#findCachedGeneration?.(clientId)
+    if (cached !== undefined) return cached
     const key = encodeGenerationKey(clientId)
-    const value = await this.#database.get(key, this.#snapshot)
+    const value = await this.#snapshot.get(key)
     return value === undefined ? undefined : this.#readValid([[key, value]], () => readGeneration(key, value))[0]
   }
 
@@ -208,8 +212,8 @@ export class SnapshotReader {
   async #readPayloads(ids: readonly number[]): Promise<[number, StoredMessage][]> {
     if (ids.length === 0) return []
     const keys = ids.map(encodePayloadKey)
-    const values = await this.#database.getMany(keys, this.#snapshot)
-    const present = keys.flatMap((key, index): LevelEntry[] => {
+    const values = await this.#snapshot.getMany(keys)
+    const present = keys.flatMap((key, index): DatabaseEntry[] => {
       const value = values[index]
       return value === undefined ? [] : [[key, value]]
     })
@@ -240,13 +244,12 @@ export class SnapshotReader {
     return clientIds
   }
 
-  #readSlices(range: Omit<Parameters<LevelDatabase['readSlices']>[0], 'snapshot'>): AsyncIterable<LevelEntry[]> {
-    const onDamage = (error: Error): void => this.#badRecords.reportUnreadable(error)
-    return this.#database.readSlices({ ...range, snapshot: this.#snapshot }, onDamage)
+  #readSlices(range: EntryRange): AsyncIterable<DatabaseEntry[]> {
+    return this.#snapshot.readSlices(range, (error) => this.#badRecords.reportUnreadable(error))
   }
 
   /** Returns the results of `read`, without entries that it skips or that are damaged. */
-  #readValid<Value>(entries: readonly LevelEntry[], read: (entry: LevelEntry) => Value | undefined): Value[] {
+  #readValid<Value>(entries: readonly DatabaseEntry[], read: (entry: DatabaseEntry) => Value | undefined): Value[] {
     const values: Value[] = []
     for (const entry of entries) {
       const value = this.#badRecords.tryRead(entry, read)
