@@ -39,6 +39,9 @@ export const alarmPrefixes = [
   'source:',
   'gateway:',
   'session-queue:',
+  'store-unreplicated:',
+  'store-went-back:',
+  'store-snapshot:',
 ] as const
 
 export type AlarmName = (typeof alarmNames)[number] | `${(typeof alarmPrefixes)[number]}${string}`

@@ -12,6 +12,8 @@ export interface ServerIdentity {
 }
 
 export interface ServerFacts {
+  /** Number of the process that serves this connection. */
+  readonly backend: number
   readonly systemIdentifier: string
   readonly timeline: number
   readonly versionNumber: number
@@ -44,6 +46,7 @@ export function checkServer(row: readonly (string | null)[], client: object): Se
     throw new StorageFailure('the server has fsync = off and loses what it confirmed; set fsync = on')
   }
   return {
+    backend: Number(backend),
     systemIdentifier: systemIdentifier ?? '',
     timeline: Number.parseInt(timeline ?? '', 16),
     versionNumber,

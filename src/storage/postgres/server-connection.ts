@@ -81,7 +81,7 @@ export interface ConnectOptions {
   readonly onLost?: (error: ConnectionLost) => void
 }
 
-/** A connection whose server was checked. Its statements run one after the other. */
+/** A connection whose server was checked. Its statements run one after the other, those of other uses than reads when the previous one has ended. */
 export class ServerConnection {
   readonly server: ServerIdentity
   readonly facts: ServerFacts
@@ -99,14 +99,16 @@ export class ServerConnection {
   /** Connects to the first host that accepts writes. Rejects with StorageFailure, which names each host with its problem. */
   static async open(options: ConnectOptions): Promise<ServerConnection> {
     const problems: string[] = []
+    let cause: unknown
     for (const host of options.host === undefined ? options.address.hosts : [options.host]) {
       try {
         return await openHost(options, host)
       } catch (error) {
+        cause = error
         problems.push(`${formatStoreHost(host)}: ${error instanceof Error ? error.message : String(error)}`)
       }
     }
-    throw new StorageFailure(`no server of the database can be used: ${problems.join('; ')}`)
+    throw new StorageFailure(`no server of the database can be used: ${problems.join('; ')}`, { cause })
   }
 
   /** For `open` only. */
@@ -141,7 +143,7 @@ export class ServerConnection {
     }
   }
 
-  /** Ends the connection at once. `onLost` is not called. */
+  /** Ends the connection at once. `onLost` is not called; statements are rejected. */
   destroy(): void {
     this.#isClosing = true
     this.#isLost = true
@@ -200,6 +202,8 @@ async function openHost(options: ConnectOptions, host: StoreHost): Promise<Serve
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveMs,
     application_name: `godwit ${options.use}`,
+    // A read is sent with the start of its transaction. A commit must know which statement a warning is for.
+    pipeline: options.use === 'read',
     stream: () => socket,
     ssl: readTlsOptions(options.address),
   })
