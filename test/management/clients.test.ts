@@ -195,6 +195,57 @@ test('clients are listed by page or by cursor, each once, with the total number'
   assert.deepEqual(await idsOf(broker, '/clients?_cursor=99.0.0'), [], 'a cursor of an unknown shard')
 })
 
+test('clients are listed in the order of a number, over all shards, with the number of those that match', async (t) => {
+  const broker = await configuredBroker()
+  await eventually(async () => assert.deepEqual(await idsOf(broker, '/clients'), []))
+  const ids = ['Ordered-1', 'ordered-2', 'ordered-3', 'ORDERED-4', 'ordered-5', 'other']
+  const clients = await Promise.all(ids.map((clientId) => connect(t, broker, { clientId })))
+  for (const [at, client] of clients.entries())
+    for (let count = 0; count <= at; count++) await client.publishAsync('x', 'y', { qos: 1 })
+  const page = '/clients?_like_clientid=oRDered&order_by=-recv_msg&_limit=2&_page='
+  const pages = await Promise.all([1, 2, 3].map((number) => list(broker, `${page}${number}`)))
+  const numbers = pages.flatMap(({ data }) => data.map((row: { recv_msg: number }) => row.recv_msg))
+  assert.deepEqual(numbers, [5, 4, 3, 2, 1])
+  assert.deepEqual(
+    pages.map(({ meta }) => [meta.count, meta.hasnext]),
+    [
+      [5, true],
+      [5, true],
+      [5, false],
+    ],
+  )
+  const [fewest] = (await list(broker, '/clients?order_by=recv_msg&_limit=1')).data
+  assert.equal(fewest.clientid, 'Ordered-1')
+  for (const wrong of ['order_by=clientid', 'order_by=-recv_msg', 'order_by=recv_msg&_page=11&_limit=1000']) {
+    const { status, json } = await broker.request(`/api/v4/clients?${wrong}`)
+    assert.deepEqual([status, json.code], [400, 108], wrong)
+    assert.match(json.message, /order_by/)
+  }
+})
+
+test('the busiest clients are those that send while it is measured, not those that sent most before', async (t) => {
+  const broker = await configuredBroker()
+  const before = await connect(t, broker, { clientId: 'sent-before' })
+  for (let count = 0; count < 50; count++) await before.publishAsync('x', 'y', { qos: 1 })
+  const floods = await connect(t, broker, { clientId: 'floods' })
+  const measured = new AbortController()
+  const flood = async (): Promise<void> => {
+    while (!measured.signal.aborted) await floods.publishAsync('x', 'payload', { qos: 1 })
+  }
+  const flooding = flood()
+  const { status, json } = await broker.request('/api/v4/busy_clients?seconds=1')
+  measured.abort()
+  await flooding
+  assert.equal(status, 200)
+  assert.deepEqual(
+    json.data.map(({ clientid }: { clientid: string }) => clientid),
+    ['floods'],
+  )
+  const [busiest] = json.data
+  assert.ok(busiest.recv_msg_rate > 0 && busiest.recv_oct_rate > busiest.recv_msg_rate, JSON.stringify(busiest))
+  assert.equal((await broker.request('/api/v4/busy_clients?seconds=11')).json.code, 108)
+})
+
 test('DELETE /clients/:clientid disconnects the client with reason code 0x98; for a client that is not connected it is 112', async (t) => {
   const broker = await configuredBroker()
   const client = await connect(t, broker, { clientId: 'a/b c', ...persistent })

@@ -17,7 +17,7 @@ import {
 } from '../../management/index.ts'
 import { type QueryableShards, queryShard } from '../../node/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
-import type { ClientCommand, QueryResult } from '../../shard/index.ts'
+import type { ClientCommand, ClientRates, QueryOf, QueryResult } from '../../shard/index.ts'
 import type { Names } from '../context/names.ts'
 
 export interface ClientDependencies {
@@ -47,6 +47,43 @@ export class ClientQueries {
     if (at.shard >= shards) return nothingMore
     const query = { kind: 'list-clients', filter: scoped, ...range, from: toShardPosition(at) } as const
     return continueSlice(await queryShard(this.#supervisor, at.shard, query), at, shards)
+  }
+
+  /** Returns the first `maxRows` clients in an order, and the number of those that match. */
+  async listRankedClients(
+    filter: ClientFilter,
+    order: Pick<QueryOf<'ranked-clients'>, 'by' | 'isDescending' | 'maxRows'>,
+  ): Promise<{ readonly rows: readonly ClientView[]; readonly count: number } | ShardUnavailable> {
+    const scoped = this.#scopeFilter(filter)
+    const shards = Array.from({ length: this.#supervisor.size }, (_, shard) => shard)
+    const parts = await Promise.all(
+      shards.map((shard) => queryShard(this.#supervisor, shard, { kind: 'ranked-clients', filter: scoped, ...order })),
+    )
+    const found: QueryResult<'ranked-clients'>['rows'][number][] = []
+    let count = 0
+    for (const part of parts) {
+      if ('unavailableShard' in part) return part
+      found.push(...part.rows)
+      count += part.count
+    }
+    found.sort((a, b) => (order.isDescending ? b.value - a.value : a.value - b.value))
+    return { rows: found.slice(0, order.maxRows).map(({ client }) => client), count }
+  }
+
+  /** Measures the traffic of connected clients. Shards that are restarting have none. */
+  async listBusyClients(
+    query: Pick<QueryOf<'busy-clients'>, 'by' | 'measuredMs' | 'maxRows'>,
+  ): Promise<readonly ClientRates[]> {
+    const { namespace } = this.#names
+    const parts = await Promise.all(
+      Array.from({ length: this.#supervisor.size }, (_, shard) =>
+        this.#supervisor.query(shard, { kind: 'busy-clients', namespace, ...query }),
+      ),
+    )
+    return parts
+      .flatMap((part) => part ?? [])
+      .toSorted((a, b) => b[query.by] - a[query.by])
+      .slice(0, query.maxRows)
   }
 
   async listSubscriptions(

@@ -1,10 +1,13 @@
 // Clients.
 
-import type { clientEndpoints } from './endpoints.ts'
-import type { ClientFilter, ClientView } from '../../core/index.ts'
+import { maxRowsPerPage } from '../../contract/index.ts'
+import type { clientEndpoints, clientOrderNames } from './endpoints.ts'
+import type { ClientFilter, ClientNumber, ClientView } from '../../core/index.ts'
 import {
   type Handlers,
   replyWithList,
+  replyWithRows,
+  type Paging,
   type ListSource,
   toShardUnavailableError,
   checkNodeName,
@@ -20,10 +23,26 @@ import {
 import { parseClientFilter, type ClientQuery, type WantedClients } from './parse-client-filter.ts'
 import type { ClientQueries } from './client-queries.ts'
 import { toClientRecord } from './to-client-record.ts'
+import { toClientName } from '../context/client-name.ts'
 
 export function createClientHandlers(clients: ClientQueries): Handlers<typeof clientEndpoints> {
   return {
     list_clients: ({ query }) => listClients(clients, query, {}),
+    list_busy_clients: async ({ query: { order_by: order = 'recv_msg_rate', seconds = 2, _limit: maxRows = 20 } }) => {
+      const busy = await clients.listBusyClients({
+        by: numbersOfRates[order],
+        measuredMs: seconds * msPerSecond,
+        maxRows,
+      })
+      const data = busy.map((rates) => ({
+        ...toClientName(rates.clientId),
+        recv_msg_rate: rates.receivedMessages,
+        send_msg_rate: rates.sentMessages,
+        recv_oct_rate: rates.receivedBytes,
+        send_oct_rate: rates.sentBytes,
+      }))
+      return { code: 0, data }
+    },
     lookup_client: ({ params, query }) => listClients(clients, query, { clientId: params.clientid }),
     lookup_client_via_username: ({ params, query }) => listClients(clients, query, { username: params.username }),
     list_node_clients: ({ params, query }) => checkNodeName(clients, params.node) ?? listClients(clients, query, {}),
@@ -79,7 +98,51 @@ async function listClients(
   const filter = parseClientFilter(query, path)
   if (filter instanceof ApiError) return filter
   const paging = parsePaging(query)
+  if (query.order_by !== undefined) return listInOrder(clients, filter, { order: query.order_by, paging })
   return paging instanceof ApiError ? paging : replyWithList(createSource(clients, filter), paging)
+}
+
+const msPerSecond = 1_000
+
+const numbersOfRates = {
+  recv_msg_rate: 'receivedMessages',
+  send_msg_rate: 'sentMessages',
+  recv_oct_rate: 'receivedBytes',
+  send_oct_rate: 'sentBytes',
+} as const
+
+const numbersOfOrders = {
+  mqueue_len: 'waiting',
+  mqueue_dropped: 'droppedMessages',
+  inflight: 'inflight',
+  subscriptions_cnt: 'subscriptions',
+  recv_msg: 'receivedMessages',
+  send_msg: 'sentMessages',
+  recv_oct: 'receivedBytes',
+  send_oct: 'sentBytes',
+  created_at: 'createdAtMs',
+  connected_at: 'connectedAtMs',
+} as const satisfies Record<(typeof clientOrderNames)[number], ClientNumber>
+
+async function listInOrder(
+  clients: ClientQueries,
+  filter: WantedClients,
+  { order, paging }: { readonly order: NonNullable<ClientQuery['order_by']>; readonly paging: Paging | ApiError },
+): Promise<JsonText | ApiError> {
+  if (paging instanceof ApiError) return paging
+  if (paging.part !== 'page')
+    return refuse('invalidParameter', 'order_by orders pages: request one by _page and _limit')
+  const { page, limit } = paging
+  const maxRows = page * limit
+  if (maxRows > maxRowsPerPage)
+    return refuse('invalidParameter', `order_by: the last row of the page must be at most number ${maxRowsPerPage}`)
+  const toRecord = (client: ClientView): object => toClientRecord(client, clients.nodeName)
+  if (filter === 'nobody') return replyWithRows([], { toRecord, page, limit, count: 0 })
+  const isDescending = order.startsWith('-')
+  const by = numbersOfOrders[(isDescending ? order.slice(1) : order) as keyof typeof numbersOfOrders]
+  const found = await clients.listRankedClients(filter, { by, isDescending, maxRows })
+  if ('unavailableShard' in found) return toShardUnavailableError(found)
+  return replyWithRows(found.rows.slice(maxRows - limit), { toRecord, page, limit, count: found.count })
 }
 
 function createSource(clients: ClientQueries, filter: WantedClients): ListSource<ClientView> {

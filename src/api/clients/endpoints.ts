@@ -57,6 +57,22 @@ const text = (description: string) => Type.Optional(Type.String({ description })
 const number = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }))
 const when = 'seconds or milliseconds since 1970, or `YYYY-MM-DD HH:mm:ss`.'
 
+/** Numbers by which the list of clients can be ordered. */
+export const clientOrderNames = [
+  'mqueue_len',
+  'mqueue_dropped',
+  'inflight',
+  'subscriptions_cnt',
+  'recv_msg',
+  'send_msg',
+  'recv_oct',
+  'send_oct',
+  'created_at',
+  'connected_at',
+] as const
+
+const clientOrders = clientOrderNames.flatMap((name) => [name, `-${name}`] as const)
+
 /** All conditions must hold. */
 const clientQuery = Type.Object({
   clientid: text('Client identifier.'),
@@ -74,8 +90,8 @@ const clientQuery = Type.Object({
         'Internal sessions, which the broker uses for bridges, actions and sources. true: only these; false: without these.',
     }),
   ),
-  _like_clientid: text('Text that the client ID contains.'),
-  _like_username: text('Text that the user name contains.'),
+  _like_clientid: text('Text that the client ID contains, in upper or lower case.'),
+  _like_username: text('Text that the user name contains, in upper or lower case.'),
   _gte_created_at: text(`The session was created at this time or later: ${when}`),
   _lte_created_at: text(`The session was created at this time or earlier: ${when}`),
   _gte_connected_at: text(`The client connected at this time or later: ${when}`),
@@ -84,6 +100,12 @@ const clientQuery = Type.Object({
   _lte_mqueue_len: number('Maximum number of queued messages.'),
   _gte_mqueue_dropped: number('Minimum number of dropped messages.'),
   _lte_mqueue_dropped: number('Maximum number of dropped messages.'),
+  order_by: Type.Optional(
+    Type.Enum(clientOrders, {
+      description:
+        'Order of the pages: a number of the client, with `-` from the largest on. Requires a page by its number, of which the last row is at most the 10,000th.',
+    }),
+  ),
   ...pagingQuery,
 })
 
@@ -101,6 +123,35 @@ const verdict = Type.Object({
   result: Type.Union([Type.Literal('allow'), Type.Literal('deny'), Type.Literal('disconnect')]),
 })
 
+const rate = (description: string) => Type.Integer({ minimum: 0, description: `${description} per second.` })
+
+const busyClient = Type.Object({
+  namespace: Type.Optional(Type.String({ description: 'Namespace of the client; absent: none.' })),
+  clientid: Type.String(),
+  recv_msg_rate: rate('PUBLISH packets from the client'),
+  send_msg_rate: rate('PUBLISH packets to the client'),
+  recv_oct_rate: rate('Bytes from the client'),
+  send_oct_rate: rate('Bytes to the client'),
+})
+
+const busyQuery = Type.Object({
+  order_by: Type.Optional(
+    Type.Enum(['recv_msg_rate', 'send_msg_rate', 'recv_oct_rate', 'send_oct_rate'] as const, {
+      description: 'Rate by which the clients are chosen, largest first. Default: recv_msg_rate.',
+    }),
+  ),
+  seconds: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 10, description: 'Time of the measurement. Default: 2.' }),
+  ),
+  _limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000,
+      description: 'Maximum number of clients in the response. Default: 20.',
+    }),
+  ),
+})
+
 const ofKick = Type.Object({
   session: Type.Optional(
     Type.Boolean({ description: 'true: also end the session, whether the client is connected or not.' }),
@@ -113,6 +164,17 @@ export const clientEndpoints = {
     ...clientList,
     path: '/clients',
     summary: 'Lists the clients that are connected or have a session. With conditions, a client must meet all of them.',
+  }),
+  list_busy_clients: endpoint({
+    method: 'GET',
+    path: '/busy_clients',
+    summary: 'Measures the traffic of the connected clients, and lists those with most.',
+    query: busyQuery,
+    unknownQuery: 'refuse',
+    reply: responseWith(Type.Array(busyClient)),
+    failures: ['invalidParameter'],
+    access: 'read',
+    isForNamespaces: true,
   }),
   lookup_client: endpoint({
     ...clientList,

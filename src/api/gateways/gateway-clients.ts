@@ -197,7 +197,7 @@ async function listGatewayClients(clients: ClientQueries, query: ClientsQuery, p
     ...wanted,
     protocolName,
     endpointName: query.endpoint_name,
-    endpointNamePart: query.like_endpoint_name,
+    endpointNamePart: query.like_endpoint_name?.toLowerCase(),
     lifetimeSeconds: toBounds(query.gte_lifetime ?? lifetime, query.lte_lifetime ?? lifetime),
   }
   const found = await readRows(clients, filter, { skip: (page - 1) * limit, maxRows: limit })

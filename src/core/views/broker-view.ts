@@ -28,6 +28,13 @@ import { findRetainedView, type RetainedMessageView, type RetainedWalk, walkReta
 import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { type ClientFilter, listClients } from './client-list.ts'
+import {
+  type ClientNumber,
+  type ClientTraffic,
+  type NumberedClient,
+  walkClientNumbers,
+  walkClientTraffic,
+} from './client-numbers.ts'
 import { toClientQueue, type ClientQueueView } from './client-queue.ts'
 import { findClientId } from './find-client-id.ts'
 import { type ClientView, toClientView } from './client-view.ts'
@@ -180,6 +187,16 @@ export class BrokerView {
 
   *walkClients(): IterableIterator<ClientView> {
     for (const session of this.#state.sessions.values()) yield toClientView(session, this.#state.settings)
+  }
+
+  /** Returns one entry for each session; undefined for those that do not match the filter. */
+  walkClientNumbers(filter: ClientFilter, name: ClientNumber): IterableIterator<NumberedClient | undefined> {
+    return walkClientNumbers(this.#state, filter, name)
+  }
+
+  /** Returns one entry for each session; undefined for those without a connected client of the namespace (undefined: of any). */
+  walkClientTraffic(namespace: string | undefined): IterableIterator<ClientTraffic | undefined> {
+    return walkClientTraffic(this.#state, namespace)
   }
 
   /** Returns a slice of the clients that match the filter. */

@@ -24,10 +24,12 @@ export interface ClientFilter {
   readonly address?: string | undefined
   /** Endpoint name of an LwM2M client. */
   readonly endpointName?: string | undefined
+  /** In lower case. */
   readonly endpointNamePart?: string | undefined
   readonly lifetimeSeconds?: Bounds | undefined
-  /** Part of the client ID as the client sends it. */
+  /** Part of the client ID as the client sends it, in lower case: the case of letters does not matter in parts. */
   readonly clientIdPart?: string | undefined
+  /** In lower case. */
   readonly usernamePart?: string | undefined
   readonly createdAtMs?: Bounds | undefined
   readonly connectedAtMs?: Bounds | undefined
@@ -62,7 +64,7 @@ export function listClients(
   return { rows: builder.rows, passed: builder.passed, next }
 }
 
-function matchesClientFilter(session: Session, filter: ClientFilter): boolean {
+export function matchesClientFilter(session: Session, filter: ClientFilter): boolean {
   const { username, peerAddress } = session.identity
   return (
     matchesValue(session.clientId, filter.clientId) &&
@@ -91,7 +93,7 @@ function matchesValue<Value>(value: Value, expected: Value | undefined): boolean
 }
 
 function hasPart(text: string, part: string | undefined): boolean {
-  return part === undefined || text.includes(part)
+  return part === undefined || text.toLowerCase().includes(part)
 }
 
 function isWithin(value: number | undefined, bounds: Bounds | undefined): boolean {

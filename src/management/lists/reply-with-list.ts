@@ -98,6 +98,20 @@ function writePage(written: readonly string[], meta: object): JsonText {
   return new JsonText(`{"code":0,"data":[${written.join(',')}],"meta":${JSON.stringify(meta)}}`)
 }
 
+/** The rows of one page that are known already. */
+export function replyWithRows<Row>(
+  rows: readonly Row[],
+  {
+    toRecord,
+    page,
+    limit,
+    count,
+  }: Pick<ListSource<Row>, 'toRecord'> & { readonly page: number; readonly limit: number; readonly count: number },
+): JsonText {
+  const written = rows.map((row) => JSON.stringify(toRecord(row)))
+  return writePage(written, { page, limit, count, hasnext: page * limit < count })
+}
+
 /** Without the enclosing brackets. */
 function writeRows<Row>(source: ListSource<Row>, rows: readonly Row[]): string {
   return rows.map((row) => JSON.stringify(source.toRecord(row))).join(',')

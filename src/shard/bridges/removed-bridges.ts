@@ -25,7 +25,8 @@ export async function listBridgesWithSession(view: BrokerView): Promise<readonly
 export async function listClientIdsWithPrefix(view: BrokerView, prefix: string): Promise<readonly string[]> {
   const clientIds: string[] = []
   for (let from: WalkPosition | undefined = { place: 0, offset: 0 }; from !== undefined;) {
-    const slice = view.listClients({ clientIdPart: prefix }, createSliceWanted({ from, skip: 0, maxRows: Infinity }))
+    const filter = { clientIdPart: prefix.toLowerCase() }
+    const slice = view.listClients(filter, createSliceWanted({ from, skip: 0, maxRows: Infinity }))
     for (const { clientId } of slice.rows) {
       if (clientId.startsWith(prefix)) clientIds.push(clientId)
     }

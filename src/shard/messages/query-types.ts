@@ -11,6 +11,8 @@ import type {
 import type { Decision } from '../../access/index.ts'
 import type {
   ClientFilter,
+  ClientNumber,
+  ClientTraffic,
   ClientView,
   SubscribeCommandOptions,
   Command,
@@ -45,6 +47,9 @@ export interface SliceRequest {
   /** Maximum number of rows; 0: they are only counted. */
   readonly maxRows: number
 }
+
+/** Messages and bytes of a client per second. */
+export type ClientRates = ClientTraffic
 
 /** Parameters and results by the name of the query. */
 export interface ShardQueries {
@@ -135,6 +140,30 @@ export interface ShardQueries {
   'delayed-message': { parameters: { readonly id: string }; result: DelayedView | null }
   /** The result is sent when the deletion is durable. */
   'delete-delayed': { parameters: { readonly id: string }; result: CommandResult }
+  /** The first clients in the order of a number, and the number of those that match the filter. */
+  'ranked-clients': {
+    parameters: {
+      readonly filter: ClientFilter
+      readonly by: ClientNumber
+      readonly isDescending: boolean
+      readonly maxRows: number
+    }
+    result: {
+      readonly rows: readonly { readonly client: ClientView; readonly value: number }[]
+      readonly count: number
+    }
+  }
+  /** The connected clients with most traffic, measured for this time: the response comes after it. */
+  'busy-clients': {
+    parameters: {
+      readonly by: keyof Omit<ClientRates, 'clientId'>
+      readonly measuredMs: number
+      readonly maxRows: number
+      /** Undefined: of all. */
+      readonly namespace: string | undefined
+    }
+    result: readonly ClientRates[]
+  }
   /** The slowest clients that are behind by this time or more. */
   slow: {
     parameters: { readonly atLeastMs: number; readonly maxRows: number; readonly namespace?: string | undefined }

@@ -4,6 +4,7 @@ import { handleQueryImportRetained } from './handle-query-import-retained.ts'
 import { handleQueryMemory } from './handle-query-memory.ts'
 import { handleQueryPublish, handleQuerySubscribe, handleQueryUnsubscribe } from './handle-query-publish.ts'
 import { explain } from './explain-permission.ts'
+import { handleQueryBusy, handleQueryRanked } from './handle-query-ranked.ts'
 import { handleQueryRetained } from './handle-query-retained.ts'
 import { handleQuerySlow } from './handle-query-slow.ts'
 import type { QueryResult, QueryName, QueryOf, ShardQuery } from '../messages/query-types.ts'
@@ -36,6 +37,8 @@ const handlers: QueryHandlers = {
   }),
   'delayed-message': ({ core }, { id }) => core.view.findDelayed(id) ?? null,
   'delete-delayed': ({ commands }, { id }) => commands.run({ name: 'delete-delayed', id }),
+  'ranked-clients': handleQueryRanked,
+  'busy-clients': handleQueryBusy,
   slow: handleQuerySlow,
   'memory-users': handleQueryMemory,
   publish: handleQueryPublish,

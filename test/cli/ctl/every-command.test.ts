@@ -61,6 +61,10 @@ async function lookAtTheBroker({ done }: Operator): Promise<void> {
 async function lookAfterClients({ done, broker }: Operator, client: MqttClient): Promise<void> {
   assert.match(await done('clients list', ['username=anna']), /^sensor\tanna\tconnected\t/)
   assert.match(await done('clients show', ['sensor']), /^username +anna$/m)
+  assert.match(
+    await done('clients top', ['--seconds', '1', '--by', 'recv_oct', '--limit', '1']),
+    /^(\S+\t\d+\t\d+\t\d+\t\d+\n)?$/,
+  )
   assert.match(await done('clients timeline', ['sensor']), /\tconnected\t/)
   assert.match(await done('trace start', ['one', 'clientid', 'sensor']), /one/)
   await done('subscribe', ['sensor', 'orders/#', '-q', '1'])

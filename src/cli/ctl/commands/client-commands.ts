@@ -14,6 +14,16 @@ export const clientCommands: readonly CtlCommand[] = [
     run: listClients,
   },
   {
+    name: 'clients top',
+    description: 'measure the traffic of connected clients, and list those with most: who floods the broker',
+    options: [
+      { flags: '--by <rate>', description: 'recv_msg, send_msg, recv_oct or send_oct (default: recv_msg)' },
+      { flags: '--seconds <number>', description: 'time of the measurement, 1 to 10 (default: 2)' },
+      { flags: '--limit <rows>', description: 'maximum number of clients (default: 20)' },
+    ],
+    run: listBusyClients,
+  },
+  {
     name: 'clients show',
     description: 'show all properties of a client and its session',
     arguments: ['<client>'],
@@ -55,6 +65,29 @@ function listClients({ client, operands }: CtlCall): Promise<Outcome> | Outcome 
   const filters = parseQuery('list_clients', operands)
   if ('usage' in filters) return filters
   return showReply(client.list_clients(filters), ({ data }) => ({ rows: data, columns }))
+}
+
+const rates = ['recv_msg', 'send_msg', 'recv_oct', 'send_oct'] as const
+
+function listBusyClients({
+  client,
+  options: { by = 'recv_msg', seconds, limit },
+}: CtlCall): Promise<Outcome> | Outcome {
+  const rate = rates.find((name) => name === by)
+  if (rate === undefined) return { usage: `--by ${String(by)}: use one of ${rates.join(', ')}` }
+  if (seconds !== undefined && !/^([1-9]|10)$/.test(String(seconds)))
+    return { usage: '--seconds: give a number from 1 to 10' }
+  if (limit !== undefined && !/^([1-9]\d{0,2}|1000)$/.test(String(limit)))
+    return { usage: '--limit: give a number from 1 to 1000' }
+  const query = {
+    order_by: `${rate}_rate`,
+    ...(seconds === undefined ? {} : { seconds: Number(seconds) }),
+    ...(limit === undefined ? {} : { _limit: Number(limit) }),
+  } as const
+  return showReply(client.list_busy_clients({ query }), ({ data }) => ({
+    rows: data,
+    columns: ['clientid', 'recv_msg_rate', 'send_msg_rate', 'recv_oct_rate', 'send_oct_rate'],
+  }))
 }
 
 function listSubscriptions({ client, operands }: CtlCall): Promise<Outcome> | Outcome {
