@@ -3,8 +3,9 @@ import { useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
 import { RouteSelect, Select, TextField, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
-import { DataTable, exportPage } from '../parts/table.tsx'
+import { isPartOfList, NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
+import { DataTable } from '../parts/table.tsx'
+import { loadAllPages } from '../state/all-rows.ts'
 import { api, type CallOptions, isAllowed, type Result, formatFailure } from '../state/api.ts'
 import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -102,7 +103,12 @@ export function Rules(): JSX.Element {
     listMs,
   )
   const loadAll = async () => {
-    const result = await (who === undefined ? loadAllRules({}) : loadRules(who, {}, exportPage))
+    if (who !== undefined)
+      return loadAllPages(async (page) => {
+        const one = await loadRules(who, {}, page)
+        return 'failure' in one ? one : { reply: { data: one.reply.rules, meta: one.reply.meta } }
+      })
+    const result = await loadAllRules({})
     return 'failure' in result ? result : { reply: { data: result.reply.rules } }
   }
   const remove = (rule: Rule): void =>
@@ -139,6 +145,7 @@ export function Rules(): JSX.Element {
         query={found}
         empty={t('noRules')}
         loadAll={loadAll}
+        isPart={isPartOfList(found.reply?.meta)}
         columns={[
           { key: 'who', title: t('who'), value: ({ who }) => who },
           { key: 'name', title: t('name'), value: ({ name }) => name },

@@ -5,10 +5,11 @@ import { useState } from 'preact/hooks'
 import { FormDialog } from '../parts/dialogs.tsx'
 import { Search, TextField, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
-import { DataTable, exportPage, type RowAction } from '../parts/table.tsx'
+import { isPartOfList, NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
+import { DataTable, type RowAction } from '../parts/table.tsx'
 import { Tabs } from '../parts/tabs.tsx'
 import { Time } from '../parts/values.tsx'
+import { loadAllPages } from '../state/all-rows.ts'
 import { api, type CallOptions, isAllowed, type Result, formatFailure } from '../state/api.ts'
 import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -138,7 +139,8 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
         rowKey={({ name }) => name}
         query={found}
         empty={t(kind.empty)}
-        loadAll={() => kind.list({ ...exportPage, search }, {})}
+        loadAll={() => loadAllPages((page) => kind.list({ ...page, search }, {}))}
+        isPart={isPartOfList(found.reply?.meta)}
         columns={[
           { key: 'name', title: t(kind.label), value: ({ name }) => name, canCopy: true },
           {

@@ -3,9 +3,10 @@ import { useState } from 'preact/hooks'
 import { Dialog } from '../parts/dialogs.tsx'
 import { RouteSelect, Search, TextField, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
-import { type Column, DataTable, exportPage, withKeys } from '../parts/table.tsx'
+import { isPartOfList, NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
+import { type Column, DataTable, withKeys } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
+import { loadAllPages } from '../state/all-rows.ts'
 import { api } from '../state/api.ts'
 import { formatInputTime, parseInputTime, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -28,8 +29,8 @@ export default function Audit(): JSX.Element {
   const filters = Object.fromEntries(Object.entries({ ...given, ...times }).filter(([, value]) => value !== ''))
   const query = { page: readPageNumber(), limit: readRowsPerPage(), ...filters }
   const loadAll = async () => {
-    const result = await api.get_audit({ query: { ...exportPage, ...filters } })
-    return 'failure' in result ? result : { reply: { data: withKeys(result.reply.data) } }
+    const result = await loadAllPages((page) => api.get_audit({ query: { ...page, ...filters } }))
+    return 'failure' in result ? result : { reply: { ...result.reply, data: withKeys(result.reply.data) } }
   }
   const key = JSON.stringify(['audit', query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.get_audit({ query }, options), listMs)
@@ -45,6 +46,7 @@ export default function Audit(): JSX.Element {
         query={found}
         empty={t('noAudit')}
         loadAll={loadAll}
+        isPart={isPartOfList(found.reply?.meta)}
         columns={createColumns()}
         actions={[{ word: t('show'), run: setOpen }]}
       />

@@ -3,10 +3,11 @@
 import type { JSX } from 'preact'
 import { useRef, useState } from 'preact/hooks'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
-import { DataTable, exportPage, type RowAction } from '../parts/table.tsx'
+import { isPartOfList, NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
+import { DataTable, type RowAction } from '../parts/table.tsx'
 import { Name, Time } from '../parts/values.tsx'
 import { NamespaceSelect } from '../shell/namespace-select.tsx'
+import { loadAllPages } from '../state/all-rows.ts'
 import { api, isAllowed, formatFailure } from '../state/api.ts'
 import { saveFile } from '../state/export.ts'
 import { formatBytes, escapeHiddenLetters } from '../state/format.ts'
@@ -40,7 +41,8 @@ export default function Backup(): JSX.Element {
         rowKey={({ filename }) => filename}
         query={found}
         empty={t('noBackups')}
-        loadAll={() => api.get_backup_files({ query: exportPage })}
+        loadAll={() => loadAllPages((page) => api.get_backup_files({ query: page }))}
+        isPart={isPartOfList(found.reply?.meta)}
         columns={[
           { key: 'filename', title: t('fileName'), value: ({ filename }) => filename },
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },

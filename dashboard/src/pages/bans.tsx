@@ -2,9 +2,10 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
-import { DataTable, exportPage } from '../parts/table.tsx'
+import { isPartOfList, NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
+import { DataTable } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
+import { loadAllPages } from '../state/all-rows.ts'
 import { api, isAllowed } from '../state/api.ts'
 import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -49,7 +50,8 @@ export function Bans(): JSX.Element {
         rowName={({ who: subject }) => subject}
         query={found}
         empty={t('noBans')}
-        loadAll={() => api.list_banned({ query: exportPage })}
+        loadAll={() => loadAllPages((page) => api.list_banned({ query: page }))}
+        isPart={isPartOfList(found.reply?.meta)}
         columns={[
           { key: 'who', title: t('who'), value: ({ who }) => who },
           { key: 'as', title: t('by'), value: ({ as }) => as },

@@ -1,9 +1,17 @@
 import type { JSX } from 'preact'
 import { RouteCheckbox, RouteSelect, Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { CursorPager, readCursor, readRowsPerPage } from '../parts/pager.tsx'
-import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
+import {
+  CursorPager,
+  isPartOfList,
+  NumberedPager,
+  readCursor,
+  readPageNumber,
+  readRowsPerPage,
+} from '../parts/pager.tsx'
+import { type Column, DataTable, readOrder } from '../parts/table.tsx'
 import { LocalTime } from '../parts/values.tsx'
+import { loadAllFromCursor } from '../state/all-rows.ts'
 import { api, isAllowed } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -53,10 +61,22 @@ const createColumns = (): readonly Column<ClientRow>[] => [
     value: (row) => row.disconnected_at ?? row.connected_at ?? row.created_at,
     render: (row) => <LocalTime text={row.disconnected_at ?? row.connected_at ?? row.created_at} />,
   },
-  { key: 'mqueue_len', title: t('waiting'), value: (row) => row.mqueue_len, isNumber: true },
-  { key: 'inflight', title: t('inflight'), value: ({ inflight }) => inflight, isNumber: true },
-  { key: 'mqueue_dropped', title: t('dropped'), value: (row) => row.mqueue_dropped, isNumber: true },
-  { key: 'subscriptions_cnt', title: t('subscriptions'), value: (row) => row.subscriptions_cnt, isNumber: true },
+  { key: 'mqueue_len', title: t('waiting'), value: (row) => row.mqueue_len, isNumber: true, orderBy: 'mqueue_len' },
+  { key: 'inflight', title: t('inflight'), value: ({ inflight }) => inflight, isNumber: true, orderBy: 'inflight' },
+  {
+    key: 'mqueue_dropped',
+    title: t('dropped'),
+    value: (row) => row.mqueue_dropped,
+    isNumber: true,
+    orderBy: 'mqueue_dropped',
+  },
+  {
+    key: 'subscriptions_cnt',
+    title: t('subscriptions'),
+    value: (row) => row.subscriptions_cnt,
+    isNumber: true,
+    orderBy: 'subscriptions_cnt',
+  },
 ]
 
 /** As people write it. */
@@ -67,15 +87,24 @@ export function formatProtocolVersion(level: number): string {
 function ClientList(): JSX.Element {
   const filters = readRouteFilters()
   const limit = readRowsPerPage()
-  const cursor = readCursor()
-  const query = { ...filters, limit, cursor }
+  const columns = createColumns()
+  const order = readOrder(columns) as ClientQuery['order_by']
+  const query =
+    order === undefined
+      ? { ...filters, limit, cursor: readCursor() }
+      : { ...filters, limit, page: readPageNumber(), order_by: order }
   const namespace = readQueryValue('namespace')
   const clients = useQuery(
     JSON.stringify([query, namespace]),
     (options) => api.list_clients({ query }, options),
     listMs,
   )
-  const loadAll = () => api.list_clients({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
+  const counted = useQuery(
+    JSON.stringify(['count', filters, namespace]),
+    (options) => api.list_clients({ query: { ...filters, page: 1, limit: 1 } }, options),
+    listMs,
+  )
+  const loadAll = () => loadAllFromCursor((page) => api.list_clients({ query: { ...filters, ...page } }))
   return (
     <Page title={t('clients')} isLive={true}>
       <Toolbar>
@@ -96,7 +125,8 @@ function ClientList(): JSX.Element {
       <FailureNotice failure={clients.failure} onRetry={clients.reload} />
       <DataTable
         caption={t('clients')}
-        columns={createColumns()}
+        columns={columns}
+        isPart={isPartOfList(clients.reply?.meta)}
         rows={clients.reply?.data}
         rowKey={({ clientid }) => clientid}
         query={clients}
@@ -115,7 +145,11 @@ function ClientList(): JSX.Element {
             : []
         }
       />
-      <CursorPager meta={clients.reply?.meta} />
+      {order === undefined ? (
+        <CursorPager meta={clients.reply?.meta} count={counted.reply?.meta?.count} />
+      ) : (
+        <NumberedPager meta={clients.reply?.meta} />
+      )}
     </Page>
   )
 }

@@ -4,10 +4,11 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Dialog } from '../parts/dialogs.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
+import { isPartOfList, NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { PayloadView } from '../parts/payload.tsx'
-import { type Column, DataTable, exportPage, type RowAction } from '../parts/table.tsx'
+import { type Column, DataTable, type RowAction } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
+import { loadAllPages } from '../state/all-rows.ts'
 import { api, isAllowed } from '../state/api.ts'
 import { formatSeconds, escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -36,7 +37,8 @@ export default function Delayed(): JSX.Element {
         rowName={({ topic }) => topic}
         query={found}
         empty={t('noDelayed')}
-        loadAll={() => api.list_delayed_messages({ query: exportPage })}
+        loadAll={() => loadAllPages((page) => api.list_delayed_messages({ query: page }))}
+        isPart={isPartOfList(found.reply?.meta)}
         columns={createDelayedColumns()}
         actions={[
           { word: t('show'), run: setShown },

@@ -1,9 +1,10 @@
 import type { JSX } from 'preact'
 import { RouteSelect, Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Facts, Page } from '../parts/page.tsx'
-import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
-import { DataTable, exportPage, withKeys } from '../parts/table.tsx'
+import { isPartOfList, NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
+import { DataTable, withKeys } from '../parts/table.tsx'
 import { Time } from '../parts/values.tsx'
+import { loadAllPages } from '../state/all-rows.ts'
 import { api } from '../state/api.ts'
 import { formatNumber } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -37,8 +38,11 @@ export default function Dropped(): JSX.Element {
   }
   const query = { page: readPageNumber(), limit: readRowsPerPage(), ...filters }
   const loadAll = async () => {
-    const result = await api.list_dropped({ query: { ...exportPage, ...filters } })
-    return 'failure' in result ? result : { reply: { data: withKeys(result.reply.data) } }
+    const result = await loadAllPages(async (page) => {
+      const found = await api.list_dropped({ query: { ...page, ...filters } })
+      return 'failure' in found ? found : { reply: { data: found.reply.data, meta: toPageMeta(found.reply.meta) } }
+    })
+    return 'failure' in result ? result : { reply: { ...result.reply, data: withKeys(result.reply.data) } }
   }
   const key = JSON.stringify(['dropped', query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.list_dropped({ query }, options), listMs)
@@ -62,6 +66,7 @@ export default function Dropped(): JSX.Element {
         query={found}
         empty={t('noDropped')}
         loadAll={loadAll}
+        isPart={isPartOfList(toPageMeta(found.reply?.meta))}
         columns={[
           { key: 'ts', title: t('time'), value: ({ ts }) => ts, render: ({ ts }) => <Time ms={ts} /> },
           { key: 'topic', title: t('topic'), value: (row) => row.topic, canCopy: true },

@@ -3,10 +3,11 @@ import { useState } from 'preact/hooks'
 import { Dialog } from '../parts/dialogs.tsx'
 import { Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { CursorPager, readCursor, readRowsPerPage } from '../parts/pager.tsx'
-import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
+import { CursorPager, isPartOfList, readCursor, readRowsPerPage } from '../parts/pager.tsx'
+import { type Column, DataTable } from '../parts/table.tsx'
 import { PayloadView } from '../parts/payload.tsx'
 import { LocalTime } from '../parts/values.tsx'
+import { loadAllFromCursor } from '../state/all-rows.ts'
 import { api, isAllowed } from '../state/api.ts'
 import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -23,7 +24,7 @@ export default function Retained(): JSX.Element {
   const query = { ...filter, limit: readRowsPerPage(), cursor: readCursor() }
   const key = JSON.stringify([query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.list_retained({ query }, options), listMs)
-  const loadAll = () => api.list_retained({ query: { ...filter, limit: maxExportRows } })
+  const loadAll = () => loadAllFromCursor((page) => api.list_retained({ query: { ...filter, ...page } }))
   const clear = (topic: string): void =>
     confirmBefore({
       title: t('deleteTitle', { name: escapeHiddenLetters(topic) }),
@@ -48,6 +49,7 @@ export default function Retained(): JSX.Element {
         query={found}
         empty={t('noRetained')}
         loadAll={loadAll}
+        isPart={isPartOfList(found.reply?.meta)}
         columns={createRetainedColumns()}
         actions={[
           { word: t('show'), run: ({ topic }) => setShown(topic) },

@@ -4,9 +4,10 @@ import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Toolbar } from '../parts/fields.tsx'
 import { FailureNotice } from '../parts/page.tsx'
-import { NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
+import { isPartOfList, NumberedPager, readPageNumber, readRowsPerPage } from '../parts/pager.tsx'
 import { SwitchCell } from '../parts/switch-cell.tsx'
-import { type Column, DataTable, maxExportRows } from '../parts/table.tsx'
+import { type Column, DataTable } from '../parts/table.tsx'
+import type { AllRows } from '../state/all-rows.ts'
 import { api, type CallOptions, isAllowed, type Result } from '../state/api.ts'
 import { escapeHiddenLetters } from '../state/format.ts'
 import { t } from '../state/messages.ts'
@@ -42,9 +43,9 @@ async function loadRulePage(page: number, limit: number, options: CallOptions): 
 }
 
 /** Page by page, because the counters of each rule need a request. */
-async function loadAllRules(): Promise<Result<{ readonly data: readonly Row[] }>> {
+async function loadAllRules(): Promise<Result<AllRows<Row>>> {
   const data: Row[] = []
-  for (let page = 1; data.length < maxExportRows; page++) {
+  for (let page = 1; ; page++) {
     const found = await loadRulePage(page, exportStep, {})
     if ('failure' in found) return found
     data.push(...found.reply.rows)
@@ -98,6 +99,7 @@ export function SqlRules(): JSX.Element {
         query={found}
         empty={t('noRules')}
         loadAll={loadAllRules}
+        isPart={isPartOfList(found.reply?.meta)}
         columns={createRuleColumns(canChange, setEnabled)}
         actions={
           canChange

@@ -1,8 +1,9 @@
 import type { JSX } from 'preact'
 import { RouteCheckbox, Search, Toolbar } from '../parts/fields.tsx'
 import { FailureNotice, Page } from '../parts/page.tsx'
-import { CursorPager, readCursor, readRowsPerPage } from '../parts/pager.tsx'
-import { DataTable, maxExportRows } from '../parts/table.tsx'
+import { CursorPager, isPartOfList, readCursor, readRowsPerPage } from '../parts/pager.tsx'
+import { DataTable } from '../parts/table.tsx'
+import { loadAllFromCursor } from '../state/all-rows.ts'
 import { api } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
@@ -23,7 +24,12 @@ export default function Subscriptions(): JSX.Element {
   const query = { ...filters, limit: readRowsPerPage(), cursor: readCursor() }
   const key = JSON.stringify([query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.list_subscriptions({ query }, options), listMs)
-  const loadAll = () => api.list_subscriptions({ query: { ...filters, limit: maxExportRows, cursor: 'first' } })
+  const counted = useQuery(
+    JSON.stringify(['count', filters, readQueryValue('namespace')]),
+    (options) => api.list_subscriptions({ query: { ...filters, page: 1, limit: 1 } }, options),
+    listMs,
+  )
+  const loadAll = () => loadAllFromCursor((page) => api.list_subscriptions({ query: { ...filters, ...page } }))
   return (
     <Page title={t('subscriptions')} isLive={true}>
       <Toolbar>
@@ -38,6 +44,7 @@ export default function Subscriptions(): JSX.Element {
         query={found}
         empty={t('noSubscriptions')}
         loadAll={loadAll}
+        isPart={isPartOfList(found.reply?.meta)}
         columns={[
           createClientColumn(),
           { key: 'topic', title: t('topicFilter'), value: ({ topic }) => topic, canCopy: true },
@@ -45,7 +52,7 @@ export default function Subscriptions(): JSX.Element {
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },
         ]}
       />
-      <CursorPager meta={found.reply?.meta} />
+      <CursorPager meta={found.reply?.meta} count={counted.reply?.meta?.count} />
     </Page>
   )
 }

@@ -8,6 +8,8 @@ import { type CellValue, saveFile, writeCsv } from '../state/export.ts'
 import { type Result, formatFailure } from '../state/api.ts'
 import type { Query } from '../state/query.ts'
 import { showFailed } from '../state/results.ts'
+import type { AllRows } from '../state/all-rows.ts'
+import { changeQuery, route } from '../state/router.ts'
 import { CopyButton, Name } from './values.tsx'
 
 export interface Column<Row> {
@@ -18,6 +20,8 @@ export interface Column<Row> {
   /** In place of the value. */
   readonly render?: (row: Row) => ComponentChildren
   readonly isNumber?: boolean
+  /** Name of the order in the query of the API, which sorts the whole list by this column. */
+  readonly orderBy?: string
   /** The value has a button `Copy` beside it: identifiers, topics. */
   readonly canCopy?: boolean
 }
@@ -43,15 +47,12 @@ interface TableProps<Row> {
   readonly query?: Pick<Query<unknown>, 'isLoading' | 'isPolled'>
   /** A sentence that begins with `No`. */
   readonly empty: string
+  /** The rows are a page of a longer list, so only columns with `orderBy` can be sorted. */
+  readonly isPart?: boolean
   /** All rows as filtered, for export; absent: those that are shown. */
-  readonly loadAll?: () => Promise<Result<{ readonly data: readonly Row[] }>>
+  readonly loadAll?: () => Promise<Result<AllRows<Row>>>
   readonly fileName?: string
 }
-
-/** Rows of an export at most. */
-export const maxExportRows = 10_000
-/** The first page of a list that has them by number, as long as an export may be. */
-export const exportPage = { page: 1, limit: maxExportRows } as const
 
 /** For rows that have no name: a key of what stands in them, which stays when others come before them. */
 export function withKeys<Row extends object>(rows: readonly Row[]): readonly (Row & { readonly rowKey: string })[] {
@@ -73,13 +74,24 @@ const maxShownRows = 200
 export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
   const { caption, columns, rows = [], actions = [], query, empty } = props
   const body = useRef<HTMLTableSectionElement>(null)
-  const [sorting, setSorting] = useState<{ readonly key: string; readonly isDown: boolean }>()
-  const wanted = sortRows(rows, columns, sorting).slice(0, maxShownRows)
+  const [sorting, setSorting] = useState<Sorting>()
+  const serverSorting = findServerSorting(columns)
+  const isPart = props.isPart === true
+  const wanted = (isPart || serverSorting !== undefined ? rows : sortRows(rows, columns, sorting)).slice(
+    0,
+    maxShownRows,
+  )
   const before = useRef<readonly Row[]>([])
   const isHeld = query?.isPolled === true && body.current?.contains(document.activeElement) === true
   const shown = isHeld ? updateInPlace(before.current, wanted, props.rowKey) : wanted
   before.current = shown
-  const sortBy = (key: string): void => setSorting({ key, isDown: sorting?.key === key && !sorting.isDown })
+  const shownSorting = serverSorting ?? (isPart ? undefined : sorting)
+  const sortBy = ({ key, orderBy }: Column<Row>): void => {
+    const isDown = shownSorting?.key === key ? !shownSorting.isDown : orderBy !== undefined
+    setSorting({ key, isDown })
+    const order = orderBy === undefined ? undefined : `${isDown ? '-' : ''}${orderBy}`
+    changeQuery({ order, page: undefined, cursor: undefined })
+  }
   return (
     <div class="table-block">
       <div class="scroll" role="region" aria-label={caption} tabIndex={0} aria-busy={query?.isLoading === true}>
@@ -88,7 +100,13 @@ export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
           <thead>
             <tr>
               {columns.map((column) => (
-                <HeadCell key={column.key} column={column} sorting={sorting} onSort={sortBy} />
+                <HeadCell
+                  key={column.key}
+                  column={column}
+                  sorting={shownSorting}
+                  canSort={!isPart || column.orderBy !== undefined}
+                  onSort={() => sortBy(column)}
+                />
               ))}
               {actions.length > 0 && (
                 <th scope="col">
@@ -116,23 +134,53 @@ export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
         </table>
       </div>
       {shown.length === 0 && props.rows !== undefined && <p class="empty">{empty}</p>}
+      {rows.length > shown.length && shown.length === maxShownRows && (
+        <p class="hint">{t('firstOf', { shown: maxShownRows, count: rows.length })}</p>
+      )}
       {rows.length > 0 && <ExportButtons {...props} />}
     </div>
   )
 }
 
-interface HeadProps<Row> {
-  readonly column: Column<Row>
-  readonly sorting: { readonly key: string; readonly isDown: boolean } | undefined
-  readonly onSort: (key: string) => void
+interface Sorting {
+  readonly key: string
+  readonly isDown: boolean
 }
 
-function HeadCell<Row>({ column, sorting, onSort }: HeadProps<Row>): JSX.Element {
+/** The order in the route, if one of the columns has it. */
+function findServerSorting<Row>(columns: readonly Column<Row>[]): Sorting | undefined {
+  const order = readOrder(columns)
+  const column = columns.find(({ orderBy }) => orderBy !== undefined && order?.replace(/^-/, '') === orderBy)
+  return column === undefined || order === undefined ? undefined : { key: column.key, isDown: order.startsWith('-') }
+}
+
+/** The order in the route, for the query of the API; undefined: none, or none of these columns. */
+export function readOrder<Row>(columns: readonly Column<Row>[]): string | undefined {
+  const order = route.value.query['order']
+  return columns.some(({ orderBy }) => orderBy !== undefined && orderBy === order?.replace(/^-/, ''))
+    ? order
+    : undefined
+}
+
+interface HeadProps<Row> {
+  readonly column: Column<Row>
+  readonly sorting: Sorting | undefined
+  readonly canSort: boolean
+  readonly onSort: () => void
+}
+
+function HeadCell<Row>({ column, sorting, canSort, onSort }: HeadProps<Row>): JSX.Element {
   const isSorted = sorting?.key === column.key
   const order = !isSorted ? 'none' : sorting.isDown ? 'descending' : 'ascending'
+  if (!canSort)
+    return (
+      <th scope="col" class={column.isNumber === true ? 'number' : undefined}>
+        {column.title}
+      </th>
+    )
   return (
     <th scope="col" aria-sort={order} class={column.isNumber === true ? 'number' : undefined}>
-      <button type="button" class="sort" onClick={() => onSort(column.key)}>
+      <button type="button" class="sort" onClick={onSort}>
         {column.title}
         <span aria-hidden="true">{order === 'none' ? '' : order === 'ascending' ? ' ▲' : ' ▼'}</span>
       </button>
@@ -180,7 +228,9 @@ function ExportButtons<Row>({ columns, rows = [], loadAll, caption, fileName }: 
       showFailed(`${word} ${caption}`, formatFailure(found.failure))
       return undefined
     }
-    return found.reply.data.slice(0, maxExportRows).map((row) => columns.map((column) => column.value(row)))
+    const { data, isCut } = found.reply
+    if (isCut === true) showFailed(`${word} ${caption}`, t('exportCut', { count: data.length }))
+    return data.map((row) => columns.map((column) => column.value(row)))
   }
   const exportCsv = async (): Promise<void> => {
     const cells = await loadCells(t('exportCsv'))
@@ -232,7 +282,7 @@ function updateInPlace<Row>(before: readonly Row[], now: readonly Row[], keyOf: 
 function sortRows<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  sorting: { readonly key: string; readonly isDown: boolean } | undefined,
+  sorting: Sorting | undefined,
 ): readonly Row[] {
   const column = columns.find(({ key }) => key === sorting?.key)
   if (column === undefined || sorting === undefined) return rows
