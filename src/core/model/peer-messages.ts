@@ -16,14 +16,20 @@
 //
 // Both ends of a link count the numbered messages (publish, release) in each direction since the link was opened, from 1;
 // the number itself is not sent. `committed upTo n`: the changes of the first n of them are durable, or need no write.
+//
+// A `PeerNumber` has a meaning only in one core. On a link, each of them is a name (`peer-names.ts`).
 
 import type { PacketId, QoS, ReasonCode, TopicFilter } from '../../protocol/index.ts'
 import type { RemainingReceivers } from '../../records/index.ts'
 import type { Message } from '../messages/message.ts'
 import { toClientId } from '../namespaces/internal-session-names.ts'
+import type { PeerNumber } from './peer-names.ts'
 
-/** Number of a shard of the node, from 0. */
-export type PeerNumber = number
+/** A shard, and a number of messages. */
+export interface PeerCount {
+  readonly peer: PeerNumber
+  readonly count: number
+}
 
 /** The interest of a shard in one filter, for all its sessions. Replaces the earlier interest in the filter. */
 export interface Interest {
@@ -95,8 +101,11 @@ export interface PeerInterest {
 export interface PeerInterestSeen {
   readonly kind: 'interest-seen'
   readonly version: number
-  /** By shard number: numbered messages that the sender had sent to that shard when it applied the interest. */
-  readonly sent: readonly number[]
+  /**
+   * Numbered messages that the sender had sent to each stored shard when it applied the interest. Only stored shards have retained messages.
+   * A shard without an entry: none.
+   */
+  readonly sent: readonly PeerCount[]
 }
 
 export interface PeerCommitted {
@@ -118,8 +127,8 @@ export interface PeerRetainedRequest {
   readonly requestId: number
   /** Undefined: requests the next slice of an earlier request. */
   readonly filter: TopicFilter | undefined
-  /** By shard number: the receiver responds only after it handled this number of messages of each shard. */
-  readonly after: readonly number[]
+  /** The receiver responds only after it handled this number of messages of each shard. A shard without an entry: none. */
+  readonly after: readonly PeerCount[]
   readonly limit: number
 }
 

@@ -9,7 +9,8 @@
 // the others are released at once, so that the garbage collector does not visit them.
 
 import { Message, never } from '../messages/message.ts'
-import type { PeerMessage, PeerNumber, PeerSend } from './peer-messages.ts'
+import type { PeerMessage, PeerSend } from './peer-messages.ts'
+import type { PeerNumber } from './peer-names.ts'
 
 /** Sends messages to one shard. */
 export interface PeerSender {

@@ -13,7 +13,8 @@ import { putRecord } from '../queues/persistent-queue.ts'
 import type { Message } from '../messages/message.ts'
 import { SharedAssignments, type SharedAssignment } from '../state/sessions/shared-assignments.ts'
 import type { LinkState } from '../state/peers/peer.ts'
-import type { PeerNumber, PeerPublish, PeerRelease } from '../model/peer-messages.ts'
+import type { PeerPublish, PeerRelease } from '../model/peer-messages.ts'
+import type { PeerNumber } from '../model/peer-names.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 
 export function handleForwarded(

@@ -1,6 +1,7 @@
 // The interest of a peer, as it reports it, and its confirmations of this shard's interest.
 
 import type { Parts } from '../state/parts.ts'
+import { toSentCounts } from '../peers/retained-from-peers.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { Interest, PeerInterest, PeerInterestSeen } from '../model/peer-messages.ts'
@@ -81,7 +82,7 @@ export function handleInterestSeen(
   for (let next = link.awaited.peek(); next !== undefined; next = link.awaited.peek()) {
     if (next.version > link.seenVersion) return
     link.awaited.shift()
-    if (next.marks !== undefined) next.marks.sentBy[peer.number] = message.sent
+    if (next.marks !== undefined) next.marks.sentBy.set(peer.number, toSentCounts(message.sent))
     next.barrier.arrive()
   }
 }

@@ -9,7 +9,8 @@ import { continueFullSync } from '../peers/sync-peers.ts'
 import type { Input } from '../model/inputs.ts'
 import type { Message } from '../messages/message.ts'
 import { LinkState, type Peer } from '../state/peers/peer.ts'
-import type { PeerMessage, PeerNumber } from '../model/peer-messages.ts'
+import type { PeerMessage } from '../model/peer-messages.ts'
+import type { PeerNumber } from '../model/peer-names.ts'
 import { handlePeerCommit } from './handle-peer-commit.ts'
 import {
   announceHeldFilters,

@@ -5,6 +5,7 @@ import { createAssertionError } from '../../protocol/index.ts'
 import type { RetainedState } from '../state/retained-state.ts'
 import type { Parts } from '../state/parts.ts'
 import { resolveRetainedMessage, readAhead, releasePayload, stopReading } from '../retained/retained-reads.ts'
+import { toSentCounts } from '../peers/retained-from-peers.ts'
 import type { Message } from '../messages/message.ts'
 import type { RetainedMessage } from '../messages/retained-message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -34,7 +35,7 @@ export function handleRetainedRequest(
       peer: peer.number,
       requestId,
       cursor,
-      after,
+      after: toSentCounts(after),
       deadlineAtMs,
       found: [],
       isAtEnd: false,
@@ -61,7 +62,7 @@ export function hasReadyRequest(nowMs: number, peers: PeerTable): boolean {
 
 function isReady(nowMs: number, peers: PeerTable, { after, deadlineAtMs }: RetainedRequest): boolean {
   if (nowMs >= deadlineAtMs) return true
-  return peers.all.every(({ number, link }) => link === undefined || link.received >= (after[number] ?? 0))
+  return peers.all.every(({ number, link }) => link === undefined || link.received >= (after.get(number) ?? 0))
 }
 
 /** Sends one slice for each request. */
@@ -98,7 +99,7 @@ function isSentLater(
   { after }: RetainedRequest,
   { retainedOrigin: origin }: RetainedMessage,
 ): boolean {
-  return origin !== undefined && peers.isOfCurrentLink(origin) && origin.number > (after[origin.shard] ?? 0)
+  return origin !== undefined && peers.isOfCurrentLink(origin) && origin.number > (after.get(origin.shard) ?? 0)
 }
 
 /**

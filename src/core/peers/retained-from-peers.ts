@@ -14,7 +14,8 @@ import type { Parts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
-import type { PeerNumber } from '../model/peer-messages.ts'
+import type { PeerCount } from '../model/peer-messages.ts'
+import type { PeerNumber } from '../model/peer-names.ts'
 import type { RetainedMarks, RetainedReplay, RetainedSource } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { RetainedMessage } from '../messages/retained-message.ts'
@@ -56,8 +57,8 @@ export function createRetainedSources(
 
 /** Returns marks that are complete when every running shard has reported its numbers. */
 function startMarks(state: Parts<'batches' | 'peers' | 'retained' | 'storage'>, session: Session): RetainedMarks {
-  const marks: RetainedMarks = { sentBy: Array.from({ length: state.peers.shard.count }), isComplete: false }
-  marks.sentBy[state.peers.shard.own] = state.peers.countSentToEach()
+  const marks: RetainedMarks = { sentBy: new Map(), isComplete: false }
+  marks.sentBy.set(state.peers.shard.own, toSentCounts(state.peers.countSentToEach()))
   const version = state.peers.interest.nextVersion()
   const barrier = new CommitBarrier()
   let isAwaitingPeers = false
@@ -75,6 +76,11 @@ function startMarks(state: Parts<'batches' | 'peers' | 'retained' | 'storage'>, 
   })
   barrier.arrive()
   return marks
+}
+
+/** Returns the counts by shard. */
+export function toSentCounts(counts: readonly PeerCount[]): Map<PeerNumber, number> {
+  return new Map(counts.map(({ peer, count }) => [peer, count]))
 }
 
 export function hasMarks({ marks }: RetainedSource): boolean {
@@ -98,7 +104,11 @@ export function requestMoreRetained(
   }
   source.requestId = state.ids.nextSerial()
   state.peers.retained.requests.set(source.requestId, { session, scan })
-  const after = source.marks.sentBy.map((sent) => sent?.[owner] ?? 0)
+  const after: PeerCount[] = []
+  for (const [peer, sent] of source.marks.sentBy) {
+    const count = sent.get(owner)
+    if (count !== undefined) after.push({ peer, count })
+  }
   const { requestId } = source
   state.outputs.peerSends.push({
     to: owner,
@@ -116,7 +126,7 @@ export function arrivesLive(
   const { source } = scan
   const { retainedOrigin: origin } = message
   if (!('cursor' in source) || origin === undefined || !peers.isOfCurrentLink(origin)) return false
-  return origin.number > (source.marks.sentBy[origin.shard]?.[peers.shard.own] ?? 0)
+  return origin.number > (source.marks.sentBy.get(origin.shard)?.get(peers.shard.own) ?? 0)
 }
 
 /** Called when a retained message is delivered to sessions of this shard. Records its topic for sessions that wait for responses. */

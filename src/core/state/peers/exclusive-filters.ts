@@ -6,7 +6,8 @@
 import type { QoS, SubscribePacket, TopicFilter } from '../../../protocol/index.ts'
 import type { Connection } from '../../model/connection.ts'
 import type { RequestId, SubscribeCommandOptions } from '../../model/inputs.ts'
-import type { PeerExclusive, PeerNumber } from '../../model/peer-messages.ts'
+import type { PeerExclusive } from '../../model/peer-messages.ts'
+import type { PeerNumber } from '../../model/peer-names.ts'
 import { ExclusiveRegistry } from './exclusive-registry.ts'
 
 /** A SUBSCRIBE that waits for responses of other shards about its exclusive filters. */

@@ -5,7 +5,7 @@
 // A failed shard restarts with its persistent sessions and announces the filters that these hold. Until then its filters
 // remain held.
 
-import type { PeerNumber } from '../../model/peer-messages.ts'
+import type { PeerNumber } from '../../model/peer-names.ts'
 import type { TopicFilter } from '../../../protocol/index.ts'
 
 interface Holder {

@@ -7,7 +7,8 @@
 import { createAssertionError } from '../../../protocol/index.ts'
 import type { RetainedOrigin } from '../../messages/message.ts'
 import { CommitBarrier } from '../../model/commit-barrier.ts'
-import { computeTopicShard, type PeerNumber, type ShardPlace } from '../../model/peer-messages.ts'
+import { computeTopicShard, type PeerCount, type ShardPlace } from '../../model/peer-messages.ts'
+import type { PeerNumber } from '../../model/peer-names.ts'
 import type { Session } from '../sessions/session.ts'
 import { ExclusiveFilters } from './exclusive-filters.ts'
 import { LocalInterest, NoInterest } from './local-interest.ts'
@@ -93,13 +94,16 @@ export class PeerTable {
   }
 
   /**
-   * Returns by shard the number of messages sent or waiting before others; for this shard, of those for its retained
-   * topics.
+   * Returns the number of messages sent, or waiting before others, to each shard that owns topics; for this shard, of those for its
+   * retained topics.
    */
-  countSentToEach(): number[] {
-    const sent = Array.from({ length: this.shard.count }, () => 0)
-    for (const { number, link, outbox } of this.all) sent[number] = (link?.sent ?? 0) + outbox.unsentCount
-    sent[this.shard.own] = this.retained.publishedHere
+  countSentToEach(): PeerCount[] {
+    const { publishedHere } = this.retained
+    const sent: PeerCount[] = publishedHere === 0 ? [] : [{ peer: this.shard.own, count: publishedHere }]
+    for (const { number, link, outbox } of this.all) {
+      const count = (link?.sent ?? 0) + outbox.unsentCount
+      if (count > 0) sent.push({ peer: number, count })
+    }
     return sent
   }
 

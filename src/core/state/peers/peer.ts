@@ -2,7 +2,8 @@
 // link restart with each link; messages and filters remain.
 
 import type { TopicFilter } from '../../../protocol/index.ts'
-import type { Interest, PeerNumber } from '../../model/peer-messages.ts'
+import type { Interest } from '../../model/peer-messages.ts'
+import type { PeerNumber } from '../../model/peer-names.ts'
 import type { RetainedMarks } from '../sessions/retained-replay-queue.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
 import { LargeMap, type LargeMapWalk } from '../../topics/index.ts'

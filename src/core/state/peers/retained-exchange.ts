@@ -2,7 +2,7 @@
 // `peers/retained-from-peers.ts`.
 
 import type { RetainedOrigin } from '../../messages/message.ts'
-import type { PeerNumber } from '../../model/peer-messages.ts'
+import type { PeerNumber } from '../../model/peer-names.ts'
 import type { RetainedReplay } from '../sessions/retained-replay-queue.ts'
 import type { Session } from '../sessions/session.ts'
 import type { RetainedRequest } from './retained-request.ts'

@@ -1,6 +1,6 @@
 // A request of another shard for retained messages of this shard, and its progress.
 
-import type { PeerNumber } from '../../model/peer-messages.ts'
+import type { PeerNumber } from '../../model/peer-names.ts'
 import type { RetainedMessage } from '../../messages/retained-message.ts'
 import type { RetainedCursor } from '../../topics/index.ts'
 
@@ -9,10 +9,9 @@ export interface RetainedRequest {
   readonly requestId: number
   readonly cursor: RetainedCursor<RetainedMessage>
   /**
-   * By shard: the response is sent only after this number of messages was received. Later ones reach the session
-   * live.
+   * By shard: the response is sent only after this number of messages was received. Later ones reach the session live.
    */
-  readonly after: readonly number[]
+  readonly after: ReadonlyMap<PeerNumber, number>
   /** After this time the response is sent in any case: the numbers restart when a shard fails. */
   readonly deadlineAtMs: number
   found: RetainedMessage[]

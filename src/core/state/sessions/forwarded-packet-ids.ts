@@ -2,7 +2,7 @@
 
 import type { PacketId, ReasonCode } from '../../../protocol/index.ts'
 import type { SharedAssignments } from './shared-assignments.ts'
-import type { PeerNumber } from '../../model/peer-messages.ts'
+import type { PeerNumber } from '../../model/peer-names.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
 export interface ForwardedPacketId {

@@ -2,14 +2,14 @@
 // hundred thousand filters with one packet, so no operation on one of them visits the others.
 
 import { removeFilterPrefix, type TopicFilter, type TopicName } from '../../../protocol/index.ts'
-import type { PeerNumber } from '../../model/peer-messages.ts'
+import type { PeerNumber } from '../../model/peer-names.ts'
 import type { RetainedMessage } from '../../messages/retained-message.ts'
 import { type RetainedCursor, type SubscriptionOptions, SubscriptionTrie } from '../../topics/index.ts'
 
 /** The progress of each shard when it learned of the subscription. See retained-from-peers.ts. */
 export interface RetainedMarks {
-  /** By shard: numbers of messages that it had sent to each shard; undefined: not reported yet. */
-  readonly sentBy: (readonly number[] | undefined)[]
+  /** By shard: numbers of messages that it had sent to each stored shard. Without an entry: not reported yet, or none. */
+  readonly sentBy: Map<PeerNumber, ReadonlyMap<PeerNumber, number>>
   isComplete: boolean
 }
 

@@ -8,7 +8,7 @@
 
 import type { TopicFilter } from '../../../protocol/index.ts'
 import { type ShardAssignment, otherSubscribers } from '../../../records/index.ts'
-import type { PeerNumber } from '../../model/peer-messages.ts'
+import type { PeerNumber } from '../../model/peer-names.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
 export interface SharedAssignment {

@@ -8,7 +8,7 @@
 
 import type { TopicFilter } from '../../../protocol/index.ts'
 import { copyPublisherRights, copyWithTopic, type Message } from '../../messages/message.ts'
-import type { PeerNumber } from '../../model/peer-messages.ts'
+import type { PeerNumber } from '../../model/peer-names.ts'
 
 export class SharedRedelivery<Session extends object> {
   readonly #sentTo = new WeakMap<Message, WeakSet<Session>>()
