@@ -4,7 +4,7 @@
 //   node --max-inlined-bytecode-size-cumulative=3000 bench/shards/hop.ts [--rounds 60]
 
 import { parseArgs } from 'node:util'
-import { BrokerCore, Connection, type Input, computeOwnerShard } from '../../src/core/index.ts'
+import { BrokerCore, Connection, type Input, computeOwnerShard, PeerNames } from '../../src/core/index.ts'
 import { defaultCoreSettings } from '../../test/core/default-settings.ts'
 import { Link, type LinkPort } from '../../src/links/index.ts'
 import { PacketDecoder, type PacketDecoderOptions, parseTopicFilter, TopicTable } from '../../src/protocol/index.ts'
@@ -50,6 +50,7 @@ class HalfBroker {
     const peer = 1 - own
     this.link = new Link(peer, this.port, {
       topics: this.topics,
+      names: new PeerNames(),
       onPeerMessage: (_, message) => this.handle({ kind: 'peer-message', peer, message }),
       onPlainMessage: (_, message) => this.handle({ kind: 'plain-peer-message', peer, message }),
       onRelayedConnection: () => {},

@@ -2,7 +2,7 @@
 
 import type { LinkBufferWriter } from './link-buffer-writer.ts'
 import { writeUint32 } from './link-buffer-writer.ts'
-import { writeClone } from './peer-message-records.ts'
+import type { FieldWriter } from './field-writer.ts'
 import type { PublishWriter } from './publish-writer.ts'
 
 const uint32Bytes = 4
@@ -11,11 +11,16 @@ const idBytes = 4
 export class LinkRecordWriter {
   readonly #writer: LinkBufferWriter
   readonly #publishWriter: PublishWriter
+  readonly #fields: FieldWriter
   readonly #markDirty: () => void
 
-  constructor(writer: LinkBufferWriter, publishWriter: PublishWriter, markDirty: () => void) {
-    this.#writer = writer
-    this.#publishWriter = publishWriter
+  constructor(
+    target: { writer: LinkBufferWriter; publishes: PublishWriter; fields: FieldWriter },
+    markDirty: () => void,
+  ) {
+    this.#writer = target.writer
+    this.#publishWriter = target.publishes
+    this.#fields = target.fields
     this.#markDirty = markDirty
   }
 
@@ -49,9 +54,12 @@ export class LinkRecordWriter {
     this.#writer.end()
   }
 
-  writeClone(kind: number, value: object): void {
+  /** Writes a record of a relay with the fields that `write` adds. */
+  writeFields(kind: number, relay: number, write: (fields: FieldWriter) => void): void {
     this.#begin()
-    writeClone(this.#writer, kind, value)
+    this.#fields.putNumber(relay)
+    write(this.#fields)
+    this.#fields.writeRecord(this.#writer, kind)
   }
 
   #begin(): void {

@@ -2,14 +2,14 @@
 // whose sockets the peer has.
 
 import type { PeerNumber } from '../core/index.ts'
-import { createAssertionError } from '../protocol/index.ts'
 import type { ByteStream, GatewayClientTraits } from '../transports/index.ts'
 import type { LinkBufferReader } from './link-buffer-reader.ts'
+import { LinkDecodeError } from './link-decode-error.ts'
 import type { LinkRecordWriter } from './link-record-writer.ts'
-import { readClone } from './peer-message-records.ts'
 import { recordKinds } from './record-kinds.ts'
 import { RelayAcceptor, type RelayAcceptorLink } from './relay-acceptor.ts'
-import { copyTraits, RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
+import { RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
+import { readOrigin, readTraits, writeOrigin, writeTraits } from './relay-records.ts'
 
 export interface LinkRelaysDependencies {
   readonly peer: PeerNumber
@@ -45,10 +45,9 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
   /** Relays a connection to the peer from now on. `received`: data that its client has sent already. */
   open(stream: ByteStream, listener: number, received: readonly Buffer[]): void {
     const relay = (this.#lastRelay = (this.#lastRelay + 1) >>> 0)
-    const { remoteAddress, remotePort, credentials } = stream
-    const gatewayClient = stream.gatewayClient === undefined ? undefined : copyTraits(stream.gatewayClient)
+    const { remoteAddress, remotePort, credentials, gatewayClient } = stream
     const origin: RelayOrigin = { listener, remoteAddress, remotePort, credentials, gatewayClient }
-    this.#records.writeClone(recordKinds.relayOpen, { relay, origin })
+    this.#records.writeFields(recordKinds.relayOpen, relay, (fields) => writeOrigin(fields, origin))
     const receivedBytes = received.reduce((sum, chunk) => sum + chunk.length, 0)
     this.#sockets.set(relay, new RelayAcceptor(this, relay, stream, receivedBytes))
     for (const chunk of received) this.#records.writeBytes(recordKinds.relayData, relay, chunk)
@@ -86,7 +85,10 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
 
   relayClosed(relay: number, error: Error | undefined): void {
     if (!this.#sockets.delete(relay) || this.#isClosed) return
-    this.#records.writeClone(recordKinds.relayClosed, { relay, error: error?.message })
+    this.#records.writeFields(recordKinds.relayClosed, relay, (fields) => {
+      fields.putUint8(error === undefined ? 0 : 1)
+      if (error !== undefined) fields.putText(error.message)
+    })
   }
 
   relayPeerEnd(relay: number): void {
@@ -99,7 +101,7 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
 
   relayClientChange(relay: number, gatewayClient: GatewayClientTraits): void {
     if (!this.#sockets.has(relay) || this.#isClosed) return
-    this.#records.writeClone(recordKinds.relayedClient, { relay, gatewayClient: copyTraits(gatewayClient) })
+    this.#records.writeFields(recordKinds.relayedClient, relay, (fields) => writeTraits(fields, gatewayClient))
   }
 
   waitForSpace(acceptor: RelayAcceptor): void {
@@ -132,11 +134,11 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
   read(kind: number, reader: LinkBufferReader): void {
     switch (kind) {
       case recordKinds.relayOpen:
-        return this.#openRelayed(readClone(reader) as { relay: number; origin: RelayOrigin })
+        return this.#openRelayed(reader.number(), readOrigin(reader))
       case recordKinds.relayClosed:
-        return this.#closeRelayed(readClone(reader) as { relay: number; error: string | undefined })
+        return this.#closeRelayed(reader.number(), reader.flags(1) === 1 ? reader.text() : undefined)
       case recordKinds.relayedClient:
-        return this.#changeRelayed(readClone(reader) as { relay: number; gatewayClient: GatewayClientTraits })
+        return this.#getStream(reader.number()).updateGatewayClient(readTraits(reader))
       case recordKinds.relayData:
         return this.#getStream(reader.uint32()).receive(reader.rest())
       case recordKinds.relaySent:
@@ -158,30 +160,24 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
       case recordKinds.relayDrain:
         return this.#sockets.get(reader.uint32())?.drain()
       default:
-        throw createAssertionError(
-          `a record of unknown kind ${kind} was received from shard ${this.#dependencies.peer}`,
-        )
+        throw new LinkDecodeError(`a record has the unknown kind ${kind}`)
     }
   }
 
   #getStream(relay: number): RelayedStream {
     const stream = this.#streams.get(relay)
-    if (stream === undefined)
-      throw createAssertionError(`shard ${this.#dependencies.peer} relays no connection ${relay}`)
+    if (stream === undefined) throw new LinkDecodeError(`the relay ${relay} is not open`)
     return stream
   }
 
-  #openRelayed({ relay, origin }: { relay: number; origin: RelayOrigin }): void {
+  #openRelayed(relay: number, origin: RelayOrigin): void {
+    if (this.#streams.has(relay)) throw new LinkDecodeError(`the relay ${relay} is open already`)
     const stream = new RelayedStream(this, relay, origin)
     this.#streams.set(relay, stream)
     this.#dependencies.noteRelayed(stream, origin)
   }
 
-  #changeRelayed({ relay, gatewayClient }: { relay: number; gatewayClient: GatewayClientTraits }): void {
-    this.#getStream(relay).updateGatewayClient(gatewayClient)
-  }
-
-  #closeRelayed({ relay, error }: { relay: number; error: string | undefined }): void {
+  #closeRelayed(relay: number, error: string | undefined): void {
     const stream = this.#getStream(relay)
     this.#streams.delete(relay)
     stream.handleClosed(error === undefined ? undefined : new Error(error))

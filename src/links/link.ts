@@ -6,19 +6,29 @@
 //
 // Nothing is refused or lost while both shards run. If the peer has more than `congestedFromBytes` of unhandled data, the link
 // is congested: the shard pauses reading from clients until half of it is handled.
+//
+// The first record in each direction is the level of the encoding (record-kinds.ts). Bytes that this version cannot read end the link, as if the
+// peer had failed, and `onClosed` says why.
 
-import type { Message, PeerSender, PeerMessage, PeerNumber } from '../core/index.ts'
-import { assert, type TopicTable } from '../protocol/index.ts'
+import type { Message, PeerSender, PeerMessage, PeerNames, PeerNumber } from '../core/index.ts'
+import type { TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import type { LinkPort } from './link-port.ts'
-import { PartialRetainedResponse, readCommitted, readPeerMessage, writePeerMessage } from './peer-message-records.ts'
+import { FieldWriter } from './field-writer.ts'
+import { LinkDecodeError } from './link-decode-error.ts'
+import {
+  PartialRetainedResponse,
+  type PeerMessageWriter,
+  readPeerMessage,
+  writePeerMessage,
+} from './peer-message-records.ts'
 import { LinkBufferReader } from './link-buffer-reader.ts'
 import { LinkBufferWriter } from './link-buffer-writer.ts'
 import { LinkRecordWriter } from './link-record-writer.ts'
 import { LinkRelays } from './link-relays.ts'
 import { PublishReader } from './publish-reader.ts'
 import { PublishWriter } from './publish-writer.ts'
-import { recordKinds } from './record-kinds.ts'
+import { encodingLevel, oldestReadableLevel, recordKinds } from './record-kinds.ts'
 import type { RelayedStream, RelayOrigin } from './relayed-stream.ts'
 
 /** Bytes that were sent to a peer and that it has not handled. Beyond this number, the link is congested. */
@@ -29,6 +39,8 @@ const minCreditBytes = congestedFromBytes / 8
 
 export interface LinkDependencies {
   readonly topics: TopicTable
+  /** Names of the shards that this shard knows by number. */
+  readonly names: PeerNames
   onPeerMessage(link: Link, message: PeerMessage): void
   /** A plain message (`PeerSender.sendPlain`), in either encoding. */
   onPlainMessage(link: Link, message: Message): void
@@ -41,8 +53,11 @@ export interface LinkDependencies {
   onFlushNeeded(link: Link): void
   /** Called when the peer stops: it sends nothing more, except for relays. */
   onFinalNotice(link: Link): void
-  /** Called when the peer has ended, all its records are handled, and its relays have ended. This is the last call of the link. */
-  onClosed(link: Link): void
+  /**
+   * Called when the peer has ended, all its records are handled, and its relays have ended. This is the last call of the link. `error`: the peer
+   * has not ended, but sent bytes that cannot be read; undefined: it has ended.
+   */
+  onClosed(link: Link, error: LinkDecodeError | undefined): void
 }
 
 export class Link implements PeerSender {
@@ -52,11 +67,15 @@ export class Link implements PeerSender {
   readonly #dependencies: LinkDependencies
   readonly #writer: LinkBufferWriter
   readonly #publishWriter: PublishWriter
+  readonly #messages: PeerMessageWriter
   readonly #records: LinkRecordWriter
   readonly #relays: LinkRelays
   readonly #reader = new LinkBufferReader()
   readonly #publishReader: PublishReader
   #isDirty = false
+  /** The encoding level was written, or read. */
+  #hasWrittenLevel = false
+  #hasReadLevel = false
   /** Received link buffers; `#inboxRead` of them have been opened. */
   #inbox: ArrayBuffer[] = []
   #inboxRead = 0
@@ -74,9 +93,12 @@ export class Link implements PeerSender {
     this.#port = port
     this.#dependencies = dependencies
     this.#writer = new LinkBufferWriter((buffer) => port.send(buffer))
-    this.#publishWriter = new PublishWriter(this.#writer)
-    this.#publishReader = new PublishReader(this.#reader, dependencies.topics)
-    this.#records = new LinkRecordWriter(this.#writer, this.#publishWriter, () => this.#markDirty())
+    const { names, topics } = dependencies
+    this.#publishWriter = new PublishWriter(this.#writer, names)
+    this.#publishReader = new PublishReader(this.#reader, topics, names)
+    const target = { writer: this.#writer, publishes: this.#publishWriter, fields: new FieldWriter(), names }
+    this.#messages = target
+    this.#records = new LinkRecordWriter(target, () => this.#markDirty())
     this.#relays = new LinkRelays({
       peer,
       records: this.#records,
@@ -108,7 +130,7 @@ export class Link implements PeerSender {
     this.#markDirty()
     if (message.kind === 'publish') return this.#publishWriter.publish(message)
     this.#publishWriter.endRun()
-    writePeerMessage(this.#writer, this.#publishWriter, message)
+    writePeerMessage(this.#messages, message)
   }
 
   /** Does the same as `send` with the result of `createPlainPublish`. */
@@ -142,9 +164,20 @@ export class Link implements PeerSender {
     this.#updateCongestion()
   }
 
-  /** Handles one received message or record of a relay. Returns false if there is none. */
+  /** Handles one received message or record of a relay. Returns false if there is none, or if the link has ended. */
   readNext(): boolean {
     if (this.#isClosed) return false
+    try {
+      return this.#readRecord()
+    } catch (error) {
+      // Errors of the shard while it handles a message are not caught here: they end the shard.
+      if (!(error instanceof LinkDecodeError)) throw error
+      this.#fail(error)
+      return false
+    }
+  }
+
+  #readRecord(): boolean {
     if (this.#isInRun) return this.#readFromRun()
     if (this.#reader.isAtEnd && !this.#openNext()) return false
     const kind = this.#reader.begin()
@@ -166,6 +199,7 @@ export class Link implements PeerSender {
   }
 
   #read(kind: number): void {
+    if (!this.#hasReadLevel) return this.#readLevel(kind)
     switch (kind) {
       case recordKinds.publishRun:
         this.#publishReader.beginRun()
@@ -173,15 +207,13 @@ export class Link implements PeerSender {
         return void this.#readFromRun()
       case recordKinds.publishSingle:
         return this.#dependencies.onPeerMessage(this, this.#publishReader.readSingle())
-      case recordKinds.committed:
-        return this.#dependencies.onPeerMessage(this, readCommitted(this.#reader))
-      case recordKinds.clone:
-        return this.#dependencies.onPeerMessage(this, readPeerMessage(this.#reader))
       case recordKinds.retainedResponse:
+        if (this.#retainedResponse !== undefined)
+          throw new LinkDecodeError('a response begins before the end of another one')
         this.#retainedResponse = new PartialRetainedResponse(this.#reader)
         return this.#reportIfComplete(this.#retainedResponse)
       case recordKinds.retainedMessage:
-        assert(this.#retainedResponse !== undefined, 'a retained message was received that belongs to no response')
+        if (this.#retainedResponse === undefined) throw new LinkDecodeError('a retained message belongs to no response')
         this.#retainedResponse.add(this.#publishReader.readMessage().message)
         return this.#reportIfComplete(this.#retainedResponse)
       case recordKinds.credit:
@@ -190,8 +222,25 @@ export class Link implements PeerSender {
       case recordKinds.shutdown:
         return this.#dependencies.onFinalNotice(this)
       default:
-        return this.#relays.read(kind, this.#reader)
+        return this.#readOther(kind)
     }
+  }
+
+  #readOther(kind: number): void {
+    const message = readPeerMessage(this.#reader, this.#dependencies.names, kind)
+    if (message === undefined) this.#relays.read(kind, this.#reader)
+    else this.#dependencies.onPeerMessage(this, message)
+  }
+
+  /** Reads the first record. */
+  #readLevel(kind: number): void {
+    if (kind !== recordKinds.opening) throw new LinkDecodeError(`the first record has the kind ${kind}`)
+    const level = this.#reader.uint8()
+    if (level < oldestReadableLevel || level > encodingLevel)
+      throw new LinkDecodeError(
+        `the peer uses encoding level ${level}; this version reads ${oldestReadableLevel} to ${encodingLevel}`,
+      )
+    this.#hasReadLevel = true
   }
 
   #readFromRun(): boolean {
@@ -209,23 +258,26 @@ export class Link implements PeerSender {
     this.#dependencies.onPeerMessage(this, found.read())
   }
 
-  /** Returns false if there is no link buffer to open. */
+  /** Opens the next link buffer with a record. Returns false if there is none. */
   #openNext(): boolean {
     const reader = this.#reader
-    if (reader.bufferBytes > 0) {
-      this.#addCredit(reader.bufferBytes)
-      reader.close()
+    while (reader.isAtEnd) {
+      if (reader.bufferBytes > 0) {
+        this.#addCredit(reader.bufferBytes)
+        reader.close()
+      }
+      if (this.#inboxRead === this.#inbox.length) {
+        this.#inbox = []
+        this.#inboxRead = 0
+        if (this.#portIsClosed) this.#end(undefined)
+        return false
+      }
+      const buffer = this.#inbox[this.#inboxRead]
+      // Link buffers are released at once, not with the last one of the inbox.
+      this.#inbox[this.#inboxRead++] = emptyBuffer
+      reader.open(buffer)
     }
-    if (this.#inboxRead === this.#inbox.length) {
-      this.#inbox = []
-      this.#inboxRead = 0
-      if (this.#portIsClosed) this.#finish()
-      return false
-    }
-    reader.open(this.#inbox[this.#inboxRead])
-    // Link buffers are released at once, not with the last one of the inbox.
-    this.#inbox[this.#inboxRead++] = emptyBuffer
-    return !reader.isAtEnd || this.#openNext()
+    return true
   }
 
   #addCredit(bytes: number): void {
@@ -243,18 +295,34 @@ export class Link implements PeerSender {
     this.#dependencies.onCongestionChange(this, this.isCongested)
   }
 
-  /** The peer has ended. */
-  #finish(): void {
+  /** The peer sent bytes that cannot be read: ends the link for both. */
+  #fail(error: LinkDecodeError): void {
+    this.#port.onBuffer = ignore
+    this.#port.onClose = ignore
+    this.#port.close()
+    this.#inbox = []
+    this.#reader.close()
+    this.#end(error)
+  }
+
+  #end(error: LinkDecodeError | undefined): void {
     this.#isClosed = true
     this.#relays.finish()
-    this.#dependencies.onClosed(this)
+    this.#dependencies.onClosed(this, error)
   }
 
   #markDirty(): void {
     if (this.#isDirty) return
     this.#isDirty = true
+    if (!this.#hasWrittenLevel) {
+      this.#hasWrittenLevel = true
+      const target = this.#writer.begin(recordKinds.opening, 1)
+      target[this.#writer.at++] = encodingLevel
+      this.#writer.end()
+    }
     this.#dependencies.onFlushNeeded(this)
   }
 }
 
 const emptyBuffer = new ArrayBuffer(0)
+const ignore = (): void => {}

@@ -1,10 +1,9 @@
 // Reads messages from a link buffer, see publish-writer.ts. Their frames are not copied: a forwarded message is copied once
 // more, from the link buffer into the buffer of its receiver.
 
-import { Message, createMessageFromPublish, never, type PeerPublish } from '../core/index.ts'
+import { Message, createMessageFromPublish, never, type PeerNames, type PeerPublish } from '../core/index.ts'
 import {
-  assert,
-  createAssertionError,
+  ProtocolError,
   readPublish,
   type ProtocolVersion,
   type PublishContext,
@@ -14,7 +13,9 @@ import {
   type TopicTable,
 } from '../protocol/index.ts'
 import type { LinkBufferReader } from './link-buffer-reader.ts'
-import { singleFlags, plainFlags, publishFlags, type MessageDetails } from './publish-writer.ts'
+import { LinkDecodeError } from './link-decode-error.ts'
+import { type MessageDetails, readDetails } from './publish-details.ts'
+import { singleFlags, plainFlags, publishFlags } from './publish-writer.ts'
 
 /** No limits, because the shard of the publisher has checked them. */
 const noLimits = {
@@ -23,6 +24,13 @@ const noLimits = {
   maxTopicLevels: Infinity,
   maxTopicBytes: Infinity,
 }
+
+const knownFlags = Object.values(publishFlags).reduce((flags, flag) => flags | flag, 0)
+const knownSingleFlags = singleFlags.hasExpiry | singleFlags.hasDetails
+/** Packet type of PUBLISH, in the upper half of the first byte of a frame. */
+const publishType = 3
+/** Maximum bytes of the length of a frame. */
+const maxLengthBytes = 4
 
 const flagsOfSend = publishFlags.isForSubscribers | publishFlags.isToBeRetained | publishFlags.isAwaited
 
@@ -39,14 +47,16 @@ export class PublishReader implements PublishContext {
   version: ProtocolVersion = 4
   readonly #reader: LinkBufferReader
   readonly #topics: TopicTable
+  readonly #names: PeerNames
   #flags = 0
   #publisher = ''
   #publishedAtMs = 0
   #lastTopic: Topic | undefined
 
-  constructor(reader: LinkBufferReader, topics: TopicTable) {
+  constructor(reader: LinkBufferReader, topics: TopicTable, names: PeerNames) {
     this.#reader = reader
     this.#topics = topics
+    this.#names = names
     this.#lastTopic = undefined
   }
 
@@ -54,7 +64,11 @@ export class PublishReader implements PublishContext {
   findTopic(chunk: Buffer, start: number, end: number): Topic {
     const last = this.#lastTopic
     if (last !== undefined && isTopic(last, chunk, start, end)) return last
-    return (this.#lastTopic = this.#topics.intern(chunk, start, end))
+    try {
+      return (this.#lastTopic = this.#topics.intern(chunk, start, end))
+    } catch (error) {
+      throw toDecodeError(error)
+    }
   }
 
   /** Called after the header of a run: `next` returns its messages up to the end of the record. */
@@ -111,11 +125,11 @@ export class PublishReader implements PublishContext {
     const reader = this.#reader
     const flags = this.#readSource()
     this.version = (flags & publishFlags.hasProperties) === 0 ? 4 : 5
-    const single = reader.uint8()
-    const expiresAtMs = (single & singleFlags.hasExpiry) === 0 ? never : reader.float64()
-    const more =
-      (single & singleFlags.hasDetails) === 0 ? undefined : (JSON.parse(reader.text()) as MessageDetails | undefined)
+    const single = reader.flags(knownSingleFlags)
+    const expiresAtMs = (single & singleFlags.hasExpiry) === 0 ? never : reader.duration()
+    const more = (single & singleFlags.hasDetails) === 0 ? undefined : readDetails(reader, this.#names)
     const message = expiresAtMs === never ? this.#readPlain() : this.#readExpiring(expiresAtMs)
+    reader.expectEnd()
     if (more !== undefined) {
       message.publisherUsername = more.publisherUsername
       message.isByOwnRight = more.isByOwnRight
@@ -127,7 +141,7 @@ export class PublishReader implements PublishContext {
   #readExpiring(expiresAtMs: number): Message {
     const { chunk, at: frameStart } = this.#reader
     const bodyStart = this.#beginFrame()
-    const packet = readPublish(this, chunk, frameStart, bodyStart, this.#reader.at)
+    const packet = this.#readFrame(chunk, frameStart, bodyStart)
     return new Message(requireTopic(packet), {
       qos: packet.qos,
       retain: packet.retain,
@@ -153,7 +167,8 @@ export class PublishReader implements PublishContext {
       if (chunk[payloadStart] !== 0) return this.#readWithProperties(frameStart, bodyStart)
       payloadStart++
     }
-    if (payloadStart > frameEnd) throw createAssertionError(`the frame at ${frameStart} ends before its payload begins`)
+    if (payloadStart > frameEnd || topicEnd > frameEnd || qos > 2)
+      throw new LinkDecodeError(`the frame at ${frameStart} ends before its payload begins, or has no QoS`)
     const message = new Message(this.findTopic(chunk, bodyStart + 2, topicEnd), {
       qos,
       retain: (chunk[frameStart] & 1) !== 0,
@@ -172,8 +187,7 @@ export class PublishReader implements PublishContext {
   }
 
   #readWithProperties(frameStart: number, bodyStart: number): Message {
-    const { chunk, at: frameEnd } = this.#reader
-    const packet = readPublish(this, chunk, frameStart, bodyStart, frameEnd)
+    const packet = this.#readFrame(this.#reader.chunk, frameStart, bodyStart)
     return createMessageFromPublish(packet, requireTopic(packet), {
       publisher: this.#publisher,
       version: this.version,
@@ -184,10 +198,10 @@ export class PublishReader implements PublishContext {
   /** Returns the flags. */
   #readSource(): number {
     const reader = this.#reader
-    const flags = reader.uint8()
+    const flags = reader.flags(knownFlags)
     if ((flags & publishFlags.sameSource) !== 0) return flags
     this.#publisher = reader.text()
-    this.#publishedAtMs = reader.float64()
+    this.#publishedAtMs = reader.duration()
     return flags
   }
 
@@ -203,17 +217,31 @@ export class PublishReader implements PublishContext {
       byte = chunk[bodyStart++]
       bodyBytes |= (byte & 0x7f) << shift
       shift += 7
-    } while (byte >= 0x80)
+    } while (byte >= 0x80 && shift < 7 * maxLengthBytes)
     const frameEnd = bodyStart + bodyBytes
-    if (frameEnd > recordEnd)
-      throw createAssertionError(`a frame at ${at} ends at ${frameEnd} in a record that ends at ${recordEnd}`)
+    if (byte >= 0x80 || frameEnd > recordEnd || chunk[at] >> 4 !== publishType)
+      throw new LinkDecodeError(`the bytes from ${at} to ${recordEnd} are not a frame of PUBLISH`)
     reader.at = frameEnd
     return bodyStart
   }
+
+  /** Reads all fields of a frame that ends where the reader is. */
+  #readFrame(chunk: Buffer, frameStart: number, bodyStart: number): PublishPacket {
+    try {
+      return readPublish(this, chunk, frameStart, bodyStart, this.#reader.at)
+    } catch (error) {
+      throw toDecodeError(error)
+    }
+  }
+}
+
+/** A frame that the protocol does not allow is an invalid record. Other errors stay as they are. */
+function toDecodeError(error: unknown): unknown {
+  return error instanceof ProtocolError ? new LinkDecodeError(`a frame is invalid: ${error.message}`) : error
 }
 
 function requireTopic(packet: PublishPacket): Topic {
-  assert(packet.topic !== undefined, 'a frame without a topic has come from a peer')
+  if (packet.topic === undefined) throw new LinkDecodeError('a frame has no topic')
   return packet.topic
 }
 

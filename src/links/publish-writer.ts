@@ -7,8 +7,10 @@
 //
 // Publisher and time are written only if they differ from those of the previous record.
 
-import { isAllFrame, never, type Message, type PeerPublish } from '../core/index.ts'
+import { isAllFrame, never, type Message, type PeerNames, type PeerPublish } from '../core/index.ts'
 import { measurePublish, writePublish, type PublishFields } from '../protocol/index.ts'
+import { FieldWriter } from './field-writer.ts'
+import { type PublishDetails, writeDetails } from './publish-details.ts'
 import { recordKinds } from './record-kinds.ts'
 import { linkBufferBytes, writeUint32, type LinkBufferWriter } from './link-buffer-writer.ts'
 
@@ -27,16 +29,6 @@ export const plainFlags = publishFlags.isForSubscribers
 /** Further flags of a single message. */
 export const singleFlags = { hasExpiry: 1, hasDetails: 2 } as const
 
-/** Fields that few messages have. */
-export type PublishDetails = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce' | 'isRepeat' | 'remaining'>
-
-/** Further details of a single message, which are written as JSON. */
-export interface MessageDetails extends Partial<PublishDetails> {
-  readonly publisherUsername: string | undefined
-  readonly isByOwnRight: boolean
-  readonly publisherMountpoint: string
-}
-
 /** Maximum size of a run, so that link buffers are filled. */
 const maxRunBytes = linkBufferBytes / 2
 const noBytes = Buffer.alloc(0)
@@ -45,6 +37,9 @@ const placeholderPacketId = 1
 
 export class PublishWriter {
   readonly #writer: LinkBufferWriter
+  readonly #names: PeerNames
+  /** Details of the message that is being written. */
+  readonly #details = new FieldWriter()
   /** The open run: `#chunk[#start, #end)`; none if these are equal. */
   #chunk: Buffer = noBytes
   #start = 0
@@ -56,8 +51,9 @@ export class PublishWriter {
   #lastPublisher = ''
   #lastPublishedAtMs = 0
 
-  constructor(writer: LinkBufferWriter) {
+  constructor(writer: LinkBufferWriter, names: PeerNames) {
     this.#writer = writer
+    this.#names = names
   }
 
   /** Writes a message of the core. Its bytes must not be reused before `endRun`. */
@@ -142,23 +138,30 @@ export class PublishWriter {
     message: Message,
     { flags, details }: { flags: number; details: PublishDetails | undefined },
   ): void {
-    const detailsText = encodeDetails(message, details)
+    const hasDetails = this.#collectDetails(message, details)
     const isFrame = message.frameShape !== 0
     const fields = isFrame ? undefined : toPublishFields(message)
     const frameBytes = fields === undefined ? message.frameEnd - message.frameStart : measurePublish(fields, 5)
-    const detailsBytes = detailsText === undefined ? 0 : 4 + Buffer.byteLength(detailsText)
     const hasExpiry = message.expiresAtMs !== never
     const allFlags = flags | (message.frameShape === 4 ? 0 : publishFlags.hasProperties)
-    const target = this.#beginWithSource(kind, allFlags, message, 1 + 8 + detailsBytes + frameBytes)
+    const target = this.#beginWithSource(kind, allFlags, message, 1 + 8 + this.#details.length + frameBytes)
     const writer = this.#writer
-    target[writer.at++] =
-      (hasExpiry ? singleFlags.hasExpiry : 0) | (detailsText === undefined ? 0 : singleFlags.hasDetails)
+    target[writer.at++] = (hasExpiry ? singleFlags.hasExpiry : 0) | (hasDetails ? singleFlags.hasDetails : 0)
     if (hasExpiry) writer.at = target.writeDoubleLE(message.expiresAtMs, writer.at)
-    if (detailsText !== undefined) writer.at = writeText(target, writer.at, detailsText)
+    if (hasDetails) this.#details.moveTo(writer, target)
     if (fields === undefined) message.chunk.copy(target, writer.at, message.frameStart, message.frameEnd)
     else writePublish(fields, 5, target, writer.at)
     writer.at += frameBytes
     writer.end()
+  }
+
+  /** Returns false if the message has no details. */
+  #collectDetails(message: Message, details: PublishDetails | undefined): boolean {
+    const { publisherUsername, isByOwnRight, publisherMountpoint } = message
+    if (details === undefined && publisherUsername === undefined && !isByOwnRight && publisherMountpoint === '')
+      return false
+    writeDetails(this.#details, this.#names, { ...details, publisherUsername, isByOwnRight, publisherMountpoint })
+    return true
   }
 
   #beginWithSource(
@@ -184,15 +187,6 @@ export class PublishWriter {
 
 function hasNoDetails({ groups, isRepeat, exactlyOnce, remaining }: PeerPublish): boolean {
   return groups === undefined && isRepeat !== true && exactlyOnce === undefined && remaining === undefined
-}
-
-/** Returns the details as JSON; undefined if there are none. */
-function encodeDetails(message: Message, details: PublishDetails | undefined): string | undefined {
-  const { publisherUsername, isByOwnRight, publisherMountpoint } = message
-  const isPlain = publisherUsername === undefined && !isByOwnRight && publisherMountpoint === ''
-  if (details === undefined && isPlain) return undefined
-  const text: MessageDetails = { ...details, publisherUsername, isByOwnRight, publisherMountpoint }
-  return JSON.stringify(text)
 }
 
 function encodeFlags({ hasSubscribers, isRetained, isAwaited }: PeerPublish): number {

@@ -43,18 +43,6 @@ export interface RelayOrigin {
   readonly gatewayClient: GatewayClientTraits | undefined
 }
 
-/** Returns a copy that can be sent to another thread. */
-export function copyTraits({
-  isSleeping,
-  protocolVersion,
-  endpointName,
-  lifetimeSeconds,
-  address,
-  port,
-}: GatewayClientTraits): GatewayClientTraits {
-  return { isSleeping, protocolVersion, endpointName, lifetimeSeconds, address, port }
-}
-
 const ignore = (): void => {}
 
 export class RelayedStream implements ByteStream {

@@ -147,6 +147,7 @@ async function run(): Promise<void> {
     findListener,
     acceptGatewayStream: (stream, number) => gateways.acceptDatagrams(stream, number),
     onFirstMessage: raiseInliningLimit,
+    reportLinkFailure: (peer) => postToNode({ kind: 'link-failed', peer }),
     raiseAlarm,
     endAlarm,
     fail,

@@ -2,209 +2,20 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  Message,
-  createMessageFromPublish,
-  never,
-  PeerSendList,
-  type MessageSource,
-  type PeerMessage,
-  type PeerPublish,
-} from '../../src/core/index.ts'
-import {
-  PacketDecoder,
-  parseTopicFilter,
-  parseTopicName,
-  TopicTable,
-  type MessageProperties,
-  type PublishPacket,
-  type QoS,
-} from '../../src/protocol/index.ts'
+import { PeerSendList, type PeerMessage, type PeerPublish } from '../../src/core/index.ts'
+import { parseTopicName } from '../../src/protocol/index.ts'
 import { encodePublish } from '../simulator/wire.ts'
 import { LinkedPair } from './pipe.ts'
+import {
+  contentOfPeer,
+  publishesOf,
+  rareMessages,
+  retainedResponse,
+  samples,
+  translatePeer,
+  type Sample,
+} from './peer-message-samples.ts'
 import { fc } from '../properties.ts'
-
-const topics = new TopicTable(64)
-
-interface Sample {
-  topic: string
-  payload: Uint8Array
-  qos: QoS
-  retain: boolean
-  version: 4 | 5
-  properties: MessageProperties | undefined
-  publisher: string
-  publishedAtMs: number
-  expiresAtMs: number | undefined
-  /** A message without a frame: created by the broker, or changed since it was received. */
-  isFrameless: boolean
-  isForSubscribers: boolean
-  isToBeRetained: boolean
-  isAwaited: boolean
-  isRepeat: boolean
-  groups: string[] | undefined
-  tried: number[] | undefined
-  packetId: number | undefined
-  username: string | undefined
-  isByOwnRight: boolean
-  mountpoint: string
-}
-
-/** Messages of one publisher follow each other in its chunk. */
-function publishesOf(samples: readonly Sample[]): PeerPublish[] {
-  const frames = samples.map((sample) =>
-    encodePublish(
-      { ...sample, packetId: sample.qos === 0 ? 0 : 7, payload: Buffer.from(sample.payload) },
-      sample.version,
-    ),
-  )
-  const chunk = Buffer.concat(frames)
-  let at = 0
-  return samples.map((sample, index) => {
-    const publish = publishOf(sample, chunk, at, at + frames[index].length)
-    at += frames[index].length
-    return publish
-  })
-}
-
-function publishOf(sample: Sample, chunk: Buffer, start: number, end: number): PeerPublish {
-  const { groups, packetId, publisher } = sample
-  const packet = decoded(chunk.subarray(start, end), sample.version)
-  packet.chunk = chunk
-  packet.frameStart += start
-  packet.payloadStart += start
-  packet.frameEnd += start
-  if (packet.packetIdAt !== 0) packet.packetIdAt += start
-  const message = sample.isFrameless
-    ? framelessOf(sample, packet)
-    : createMessageFromPublish(packet, packet.topic!, {
-        publisher,
-        version: sample.version,
-        nowMs: sample.publishedAtMs,
-      })
-  message.publisherUsername = sample.username
-  message.isByOwnRight = sample.isByOwnRight
-  message.publisherMountpoint = sample.mountpoint
-  return {
-    kind: 'publish',
-    message,
-    hasSubscribers: sample.isForSubscribers,
-    isRetained: sample.isToBeRetained,
-    groups: groups?.map((group) => parseTopicFilter(`$share/${group}/a`)!),
-    tried: groups === undefined ? undefined : sample.tried,
-    isAwaited: sample.isAwaited,
-    exactlyOnce: packetId === undefined ? undefined : { publisher, packetId },
-    isRepeat: sample.isRepeat ? true : undefined,
-  }
-}
-
-function framelessOf(sample: Sample, packet: PublishPacket): Message {
-  const source: MessageSource = {
-    qos: sample.qos,
-    retain: sample.retain,
-    properties: packet.properties,
-    publisher: sample.publisher,
-    publishedAtMs: sample.publishedAtMs,
-    expiresAtMs: sample.expiresAtMs ?? never,
-    chunk: packet.chunk,
-    payloadStart: packet.payloadStart,
-    payloadEnd: packet.frameEnd,
-  }
-  return new Message(packet.topic!, source)
-}
-
-function decoded(frame: Buffer, version: 4 | 5): PublishPacket {
-  const limits = { maxPacketBytes: 1 << 28, maxPropertyBytes: 1 << 20, maxTopicLevels: 128, maxTopicBytes: 65_535 }
-  const decoder = new PacketDecoder({ role: 'client', version, topics, ...limits })
-  decoder.push(frame)
-  return decoder.next() as PublishPacket
-}
-
-/** Returns the content of a message, independent of the place of its bytes. */
-function contentOf(message: Message): unknown {
-  const { topic, qos, retain, properties, publisher, publishedAtMs, expiresAtMs } = message
-  const { publisherUsername, isByOwnRight, publisherMountpoint } = message
-  return {
-    topic: topic.name,
-    qos,
-    retain,
-    properties: properties === undefined ? undefined : { ...properties },
-    publisher,
-    publishedAtMs,
-    expiresAtMs,
-    publisherUsername,
-    isByOwnRight,
-    publisherMountpoint,
-    payload: message.readPayload().toString('hex'),
-  }
-}
-
-function contentOfPeer(peerMessage: PeerMessage): unknown {
-  if (peerMessage.kind === 'publish') return { ...peerMessage, message: contentOf(peerMessage.message) }
-  if (peerMessage.kind === 'retained-response') return { ...peerMessage, messages: peerMessage.messages.map(contentOf) }
-  return peerMessage
-}
-
-const text = fc.string({ unit: 'grapheme', maxLength: 12 }).map((value) => value.replaceAll(/[+#\0]/g, '-'))
-/** Most messages are plain, and plain messages are sent in runs. */
-const seldom = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
-  fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
-const samples = fc.record<Sample>({
-  topic: text.map((value) => `t/${value}`),
-  payload: fc.uint8Array({ maxLength: 300 }),
-  qos: fc.constantFrom<QoS[]>(0, 1, 2),
-  retain: fc.boolean(),
-  version: fc.constantFrom<(4 | 5)[]>(4, 4, 5),
-  properties: fc.option(
-    fc.record<MessageProperties>({
-      contentType: text,
-      correlationData: fc.uint8Array({ maxLength: 10 }).map((bytes) => Buffer.from(bytes)),
-      userProperties: fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 2 }),
-    }),
-    { nil: undefined },
-  ),
-  publisher: fc.constantFrom('', 'pump-1', 'pümp-2'),
-  publishedAtMs: fc.constantFrom(1_800_000_000_000, 1_800_000_000_001),
-  expiresAtMs: seldom(fc.constant(1_800_000_100_000)),
-  isFrameless: fc.constantFrom(false, false, false, true),
-  isForSubscribers: fc.boolean(),
-  isToBeRetained: fc.boolean(),
-  isAwaited: fc.boolean(),
-  isRepeat: fc.constantFrom(false, false, false, true),
-  groups: seldom(fc.uniqueArray(fc.constantFrom('red', 'blue'), { minLength: 1 })),
-  tried: seldom(fc.uniqueArray(fc.integer({ min: 0, max: 7 }), { minLength: 1 })),
-  packetId: seldom(fc.integer({ min: 1, max: 65_535 })),
-  username: seldom(text),
-  isByOwnRight: fc.constantFrom(false, false, false, false, true),
-  mountpoint: fc.constantFrom('', '', '', '', 'site-7/'),
-})
-
-const filter = parseTopicFilter('sport/+/score')!
-const rareMessages = fc.constantFrom<PeerMessage[]>(
-  { kind: 'release', publisher: 'pump-1', packetId: 9 },
-  {
-    kind: 'interest',
-    version: 3,
-    isFirst: true,
-    isComplete: false,
-    changes: [{ filter, members: 2, storedMembers: 1, storedQoS: 1, qos: 2, isFull: true }],
-  },
-  { kind: 'interest-seen', version: 3, sent: [0, 12, 2 ** 40] },
-  { kind: 'committed', upTo: 2 ** 40 + 1, refused: undefined, uncommitted: undefined },
-  { kind: 'committed', upTo: 4, refused: [{ number: 3, reason: 0x97 }], uncommitted: undefined },
-  { kind: 'committed', upTo: 4, refused: undefined, uncommitted: [2, 3] },
-  { kind: 'retained-request', requestId: 4, filter, after: [1, 2], limit: 100 },
-  { kind: 'retained-request', requestId: 4, filter: undefined, after: [], limit: 100 },
-  { kind: 'retained-cancelled', requestId: 4 },
-  { kind: 'exclusive-request', requestId: 5, filter, clientId: 'pump-1' },
-  { kind: 'exclusive-released', requestId: 5, filter, clientId: 'pump-1' },
-  { kind: 'exclusive-response', requestId: 5, isGranted: true },
-)
-
-function retainedResponse(found: readonly Sample[]): PeerMessage {
-  const messages = publishesOf(found).map(({ message }) => message)
-  return { kind: 'retained-response', requestId: 8, isEnd: messages.length === 0, messages }
-}
 
 interface Variation {
   publisher: string
@@ -234,10 +45,19 @@ const plainSamples = samples.map((sample) => ({
   ...plainProperties,
   groups: undefined,
   packetId: undefined,
+  remaining: undefined,
 }))
 
-function isPlain({ hasSubscribers, isRetained, isAwaited, isRepeat, groups, exactlyOnce }: PeerPublish): boolean {
-  const isMore = isRetained || isAwaited || isRepeat === true
+function isPlain({
+  hasSubscribers,
+  isRetained,
+  isAwaited,
+  isRepeat,
+  groups,
+  exactlyOnce,
+  remaining,
+}: PeerPublish): boolean {
+  const isMore = isRetained || isAwaited || isRepeat === true || remaining !== undefined
   return hasSubscribers && !isMore && groups === undefined && exactlyOnce === undefined
 }
 
@@ -250,6 +70,17 @@ const messageRuns: fc.Arbitrary<PeerMessage[]> = fc.oneof(
   fc.array(samples, { maxLength: 3 }).map((found) => [retainedResponse(found)]),
 )
 
+/** Returns the message as the other end knows its shards. */
+function translateMessage(message: PeerMessage, { owners: [sender, receiver] }: LinkedPair): PeerMessage {
+  const translate = (number: number): number => translatePeer(number, sender.names, receiver.names)
+  if (message.kind === 'publish') return { ...message, tried: message.tried?.map(translate) }
+  if (message.kind === 'interest-seen')
+    return { ...message, sent: message.sent.map((one) => ({ ...one, peer: translate(one.peer) })) }
+  if (message.kind === 'retained-request')
+    return { ...message, after: message.after.map((one) => ({ ...one, peer: translate(one.peer) })) }
+  return message
+}
+
 test('messages arrive unchanged and in order, whenever the turns end', () => {
   fc.assert(
     fc.property(
@@ -261,7 +92,7 @@ test('messages arrive unchanged and in order, whenever the turns end', () => {
         const list = new PeerSendList()
         for (const [messages, endsTurn] of turns) {
           for (const message of messages) {
-            expected.push(contentOfPeer(message))
+            expected.push(contentOfPeer(translateMessage(message, pair)))
             if (usesSendPlain && message.kind === 'publish' && isPlain(message)) list.sendPlain(1, message.message)
             else list.push({ to: 1, message })
           }
@@ -295,6 +126,7 @@ const plain: Sample = {
   groups: undefined,
   tried: undefined,
   packetId: undefined,
+  remaining: undefined,
   username: undefined,
   isByOwnRight: false,
   mountpoint: '',

@@ -3,13 +3,15 @@
 
 import {
   Link,
+  type LinkDecodeError,
   type LinkDependencies,
   type LinkPort,
   type RelayedStream,
   type RelayOrigin,
 } from '../../src/links/index.ts'
-import { createPlainPublish, type Message, type PeerMessage } from '../../src/core/index.ts'
+import { createPlainPublish, PeerNames, type Message, type PeerMessage } from '../../src/core/index.ts'
 import { TopicTable } from '../../src/protocol/index.ts'
+import { localNames } from './peer-message-samples.ts'
 
 const ignore = (): void => {}
 
@@ -45,11 +47,14 @@ class PipeEnd implements LinkPort {
 
 export class Recorder implements LinkDependencies {
   readonly topics = new TopicTable(1_024)
+  readonly names = new PeerNames()
   readonly messages: PeerMessage[] = []
   readonly relayed: { stream: RelayedStream; origin: RelayOrigin }[] = []
   readonly congestion: boolean[] = []
   onRelayed: (stream: RelayedStream) => void = ignore
   isClosed = false
+  /** Why the link ended, if its bytes could not be read. */
+  error: LinkDecodeError | undefined
 
   onPeerMessage(_: Link, message: PeerMessage): void {
     this.messages.push(message)
@@ -72,8 +77,9 @@ export class Recorder implements LinkDependencies {
   onFlushNeeded(): void {}
   onFinalNotice(): void {}
 
-  onClosed(): void {
+  onClosed(_: Link, error: LinkDecodeError | undefined): void {
     this.isClosed = true
+    this.error = error
   }
 }
 
@@ -89,6 +95,9 @@ export class LinkedPair {
     left.other = right
     right.other = left
     this.#ends = [left, right]
+    // Each end numbers the local shards in another order.
+    for (const name of localNames) this.owners[0].names.add(name)
+    for (const name of localNames.toReversed()) this.owners[1].names.add(name)
     this.links = [new Link(1, left, this.owners[0]), new Link(0, right, this.owners[1])]
   }
 
@@ -103,6 +112,17 @@ export class LinkedPair {
   /** Delivers in both directions until neither side has anything to send. */
   settle(): void {
     while (this.deliverAll(0) + this.deliverAll(1) > 0);
+  }
+
+  /** Changes the next link buffer that end `to` will receive. */
+  changeNext(to: 0 | 1, change: (buffer: ArrayBuffer) => ArrayBuffer): void {
+    const { buffers } = this.#ends[to]
+    if (buffers.length > 0) buffers[0] = change(buffers[0])
+  }
+
+  /** End `to` will receive this link buffer after those before it. */
+  receive(to: 0 | 1, buffer: ArrayBuffer): void {
+    this.#ends[to].buffers.push(buffer)
   }
 
   /** Shard `which` fails: the link buffers that it had sent still arrive. */

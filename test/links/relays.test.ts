@@ -397,3 +397,65 @@ test('a relay that started before the other shard failed is closed after the fai
   assert.equal(socket.isClosed, true)
   assert.equal(pair.links[0].relayedSockets, 0)
 })
+
+const text = fc.string({ unit: 'grapheme', maxLength: 20 })
+const optional = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.option(arbitrary, { nil: undefined })
+const origins = fc.record(
+  {
+    remoteAddress: text,
+    remotePort: fc.integer({ min: 0, max: 65_535 }),
+    credentials: optional(
+      fc.record(
+        {
+          certificate: optional(
+            fc.record(
+              {
+                commonName: optional(text),
+                subject: text,
+                serialNumber: text,
+                fingerprint: text,
+                der: fc.uint8Array({ maxLength: 2_000 }),
+              },
+              { noNullPrototype: true },
+            ),
+          ),
+          pskIdentity: optional(text),
+        },
+        { noNullPrototype: true },
+      ),
+    ),
+    gatewayClient: optional(
+      fc.record(
+        {
+          isSleeping: optional(fc.boolean()),
+          protocolVersion: optional(fc.nat()),
+          endpointName: optional(text),
+          lifetimeSeconds: optional(fc.double({ min: 0, noNaN: true, noDefaultInfinity: true })),
+          address: optional(text),
+          port: optional(fc.integer({ min: 0, max: 65_535 })),
+        },
+        { noNullPrototype: true },
+      ),
+    ),
+  },
+  { noNullPrototype: true },
+)
+
+test('all properties of a client and their changes arrive unchanged', () => {
+  fc.assert(
+    fc.property(origins, origins, fc.nat(), (origin, changed, listenerNumber) => {
+      const pair = new LinkedPair()
+      const stream: ByteStream = Object.assign(new FakeStream(), structuredClone(origin))
+      pair.links[0].relay(stream, listenerNumber, [])
+      pair.settle()
+      assert.deepEqual(pair.owners[1].relayed[0].origin, { listener: listenerNumber, ...origin })
+      if (stream.gatewayClient === undefined || changed.gatewayClient === undefined) return
+      Object.assign(stream.gatewayClient, changed.gatewayClient)
+      stream.onGatewayClientChange?.()
+      pair.settle()
+      assert.deepEqual(pair.owners[1].relayed[0].stream.gatewayClient, changed.gatewayClient)
+    }),
+    { numRuns: 200 },
+  )
+})

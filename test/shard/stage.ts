@@ -1,6 +1,7 @@
 // A shard in a test: the real core, an in-memory store, streams without a network, and time that passes
 // when the test sets it. Turns are real: the shard schedules them with `setImmediate`, and `turns` waits for them.
 
+import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { defaultAccessSettings } from '../../src/access/index.ts'
 import type { CoreSettings, RuleHook } from '../../src/core/index.ts'
@@ -103,6 +104,7 @@ export class ShardStage {
       counters: this.#counters,
       log: this.#log(),
       onFirstMessage: () => this.firstMessages++,
+      reportLinkFailure: (peer) => assert.fail(`the link to shard ${peer} failed`),
       raiseAlarm: (_, message) => this.alarms.push(message),
       endAlarm: (_, message) => this.alarms.push(message),
       fail: (error) => {

@@ -8,6 +8,7 @@ import {
   BrokerCore,
   everythingAllowed,
   MemoryAccount,
+  PeerNames,
   computeOwnerShard,
   type Batch,
   type BrokerEvent,
@@ -73,6 +74,7 @@ export class ShardHost {
   readonly name: string
   readonly streams: Set<BrokerStream>
   topics: TopicTable
+  readonly names: PeerNames
   /** Memory of the running core. */
   memory: MemoryAccount
   private readonly around: ShardDependencies
@@ -97,6 +99,7 @@ export class ShardHost {
     this.name = place.count === 1 ? 'broker' : `shard ${place.own}`
     this.streams = new Set()
     this.topics = new TopicTable(1_024)
+    this.names = new PeerNames()
     this.memory = new MemoryAccount()
     this.running = undefined
     this.turnEnd = undefined
@@ -183,6 +186,7 @@ export class ShardHost {
     const core = this.running
     const dependencies: LinkDependencies = {
       topics: this.topics,
+      names: this.names,
       onPeerMessage: (_, message) => this.handleMessage(peer, message),
       onPlainMessage: (_, message) => this.handlePlain(peer, message),
       onRelayedConnection: () => {
@@ -198,7 +202,8 @@ export class ShardHost {
       },
       // The world stops all shards at the same time.
       onFinalNotice: () => undefined,
-      onClosed: (link) => {
+      onClosed: (link, error) => {
+        if (error !== undefined) throw error
         this.links.delete(peer)
         this.dirtyLinks.delete(link)
         this.around.stage.record(this.name, () => `has lost shard ${peer}`)

@@ -48,8 +48,8 @@ export class PeerNames {
     if (known !== undefined) return known
     assert('life' in name, 'the number of a stored shard is not below 256')
     const { life, thread } = name
-    assert(lifePattern.test(life), `the life ${life} has not 16 hexadecimal digits`)
-    assert(Number.isInteger(thread) && thread >= 0 && thread <= maxThread, `${thread} is not the number of a thread`)
+    assert(lifePattern.test(life), 'a life has not 16 hexadecimal digits')
+    assert(Number.isInteger(thread) && thread >= 0 && thread <= maxThread, 'a thread has no number up to 65,535')
     const number = ++this.#last
     this.#numbers.set(toKey(name), number)
     this.#names.set(number, { life, thread })
@@ -68,7 +68,7 @@ export class PeerNames {
   }
 
   /** Returns whether shard `one` counts before `other`, which is the same in all cores: stored shards, then local ones by name. */
-  comesBefore(one: PeerNumber, other: PeerNumber): boolean {
+  isBefore(one: PeerNumber, other: PeerNumber): boolean {
     if (isStoredShard(one) || isStoredShard(other)) return one < other
     const name = this.#names.get(one)
     const otherName = this.#names.get(other)

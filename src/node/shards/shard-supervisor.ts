@@ -39,6 +39,9 @@ export interface ShardSupervisorOptions {
   quarantine(suspect: CrashCandidate): Promise<void>
 }
 
+/** Without a pause, a message that can never be read would open links all the time. */
+const reopenLinkAfterMs = 1_000
+
 export class ShardSupervisor {
   readonly #shards: readonly SupervisedShard[]
   /** Receives lines for traces. */
@@ -73,6 +76,7 @@ export class ShardSupervisor {
           listStoredValues: () => [...this.#storedValues],
           onStoredValues: (changes) => this.#recordStoredValues(number, changes),
           forwardFilters: (notice) => this.#forwardFilters(number, notice),
+          onLinkFailure: (peer) => void setTimeout(() => this.#reopenLink(number, peer), reopenLinkAfterMs).unref(),
           onTrace: (trace, line) => this.onTrace(trace, line),
           createLinks: () => this.#createLinks(number),
           onThreadEnd: (ended) => {
@@ -173,6 +177,14 @@ export class ShardSupervisor {
     if (other.hasThread) other.send({ kind: 'link', peer: number, port: port2 }, [port2])
     else this.#waitingPorts[peer].set(number, port2)
     return port1
+  }
+
+  /** Opens a new link between two running shards. A shard that starts meanwhile gets its links then. */
+  #reopenLink(number: number, peer: number): void {
+    const shard = this.#shards[number]
+    if (!shard.hasThread) return
+    const port = this.#createLink(number, this.#shards[peer], peer)
+    shard.send({ kind: 'link', peer, port }, [port])
   }
 
   /** Closes the ports that wait for other shards: the opposite ports were closed with the ended thread. */

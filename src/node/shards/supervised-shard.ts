@@ -62,6 +62,8 @@ export interface SupervisedShardOptions {
   listStoredValues(): readonly StoredValueChange[]
   /** Sends filters of clients of this shard to all other shards. */
   forwardFilters(notice: FilterNotice): void
+  /** Called when the shard could not read bytes of a peer, and its link to the peer has ended. */
+  onLinkFailure(peer: number): void
   /** Called with a record that was being read at two failures of the shard. Resolves when the record is in quarantine. */
   quarantine(candidate: CrashCandidate): Promise<void>
   /** Returns ports to the other shards, for a thread that starts. */
@@ -261,6 +263,8 @@ export class SupervisedShard {
         return this.#options.onStoredValues(message.changes)
       case 'client-filters':
         return this.#options.forwardFilters(message.notice)
+      case 'link-failed':
+        return this.#options.onLinkFailure(message.peer)
       case 'alarm':
         return this.#options.alarms.raise(message.name, message.message, this.#source)
       case 'alarm-over':

@@ -166,6 +166,8 @@ export type ShardToNode =
   | { readonly kind: 'alarm'; readonly name: AlarmName; readonly message: string }
   /** Filters of clients, for all other shards. */
   | { readonly kind: 'client-filters'; readonly notice: FilterNotice }
+  /** The link to the peer ended, because bytes of it could not be read. Both shards need a new one. */
+  | { readonly kind: 'link-failed'; readonly peer: PeerNumber }
   /** State of the bridges of this shard; sent every second while there are any. */
   | { readonly kind: 'bridges'; readonly reports: readonly BridgeReport[] }
   /** Values that rules have stored for the node. */

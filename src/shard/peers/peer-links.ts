@@ -4,8 +4,23 @@
 //   peer-joined --> messages, relays ... --> peer-left          when the other shard has restarted, a new link is
 //                                                                added
 
-import type { BrokerCore, Input, Message, PeerMessage, PeerNumber, PeerSendList } from '../../core/index.ts'
-import { Link, type LinkDependencies, type LinkPort, type RelayedStream, type RelayOrigin } from '../../links/index.ts'
+import {
+  type BrokerCore,
+  type Input,
+  type Message,
+  type PeerMessage,
+  PeerNames,
+  type PeerNumber,
+  type PeerSendList,
+} from '../../core/index.ts'
+import {
+  Link,
+  type LinkDecodeError,
+  type LinkDependencies,
+  type LinkPort,
+  type RelayedStream,
+  type RelayOrigin,
+} from '../../links/index.ts'
 import type { TopicTable } from '../../protocol/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 import type { ShardListener } from '../messages/messages.ts'
@@ -26,13 +41,15 @@ export interface PeerLinksDependencies {
   isFull(): boolean
   carryOut(): void
   planTurnEnd(): void
-  readonly dependencies: Pick<ShardDependencies, 'findListener' | 'acceptGatewayStream'>
+  readonly dependencies: Pick<ShardDependencies, 'log' | 'findListener' | 'acceptGatewayStream' | 'reportLinkFailure'>
   /** Accepts a client whose socket belongs to another shard. */
   acceptRelayed(stream: ByteStream, listener: ShardListener): void
 }
 
 export class PeerLinks implements LinkDependencies {
   readonly topics: TopicTable
+  /** A node of one machine has stored shards only. */
+  readonly names = new PeerNames()
   readonly #shard: PeerLinksDependencies
   readonly #links = new Map<PeerNumber, Link>()
   /** Ports of shards that restarted before the end of their old link was reported. Each is used when the old link has ended. */
@@ -183,8 +200,9 @@ export class PeerLinks implements LinkDependencies {
     this.#shard.planTurnEnd()
   }
 
-  onClosed(link: Link): void {
+  onClosed(link: Link, error: LinkDecodeError | undefined): void {
     const { peer } = link
+    if (error !== undefined) this.#reportFailure(peer, error)
     this.#links.delete(peer)
     this.#finalNotices.delete(link)
     this.#handleInput({ kind: 'peer-left', peer })
@@ -192,6 +210,12 @@ export class PeerLinks implements LinkDependencies {
     const nextPort = this.#nextPorts.get(peer)
     this.#nextPorts.delete(peer)
     if (nextPort !== undefined) this.add(peer, nextPort)
+  }
+
+  #reportFailure(peer: PeerNumber, { message: reason }: LinkDecodeError): void {
+    const { dependencies } = this.#shard
+    dependencies.log.error('link failed', { peer, reason })
+    dependencies.reportLinkFailure(peer)
   }
 
   #accept(stream: RelayedStream, origin: RelayOrigin): void {

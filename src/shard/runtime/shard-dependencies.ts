@@ -1,6 +1,6 @@
 // Dependencies of a shard.
 
-import type { RuleHook } from '../../core/index.ts'
+import type { PeerNumber, RuleHook } from '../../core/index.ts'
 import type { Store } from '../../storage/index.ts'
 import type { AlarmName, Counters, Log } from '../../telemetry/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
@@ -22,6 +22,8 @@ export interface ShardDependencies {
   readonly identity: string
   /** Called at the end of the turn with the first message, from a client or from another shard. */
   onFirstMessage(): void
+  /** Called when bytes of a peer could not be read, and the link to it has ended. The node opens a new one. */
+  reportLinkFailure(peer: PeerNumber): void
   raiseAlarm(name: AlarmName, message: string): void
   endAlarm(name: AlarmName, message: string): void
   /** Reports an internal error: the thread ends and is restarted. */
