@@ -9,3 +9,32 @@ export { LinkFailure, type LinkFailureReason } from './links/link-failure.ts'
 export { decodeHeartbeat, encodeHeartbeat, type Heartbeat, type StoreServer } from './links/link-heartbeat.ts'
 export { linkLevels, type LinkHello, type LinkIdentity, type LinkPurpose } from './links/link-hello.ts'
 export { challengeBytes, proofBytes, type LinkRole, type LinkSecret } from './links/link-secret.ts'
+export type { HomeOutput, StopReason } from './membership/home-table.ts'
+export { grantLease, type Instant, isLeaseHeld, type Lease } from './membership/lease.ts'
+export { LeaseCell } from './membership/lease-cell.ts'
+export type {
+  MembershipAction,
+  MembershipTransaction,
+  NodeDescription,
+  ShardVersion,
+} from './membership/membership-actions.ts'
+export type {
+  MembershipCommand,
+  MembershipInput,
+  MembershipOptions,
+  MembershipOutput,
+} from './membership/membership-events.ts'
+export {
+  countFailures,
+  findNode,
+  isHomeless,
+  isWaiting,
+  maxFailures,
+  type MembershipRows,
+  type NodeRole,
+  type NodeRow,
+  type ShardRow,
+  type UnlinkedRow,
+} from './membership/membership-rows.ts'
+export { Membership } from './membership/membership.ts'
+export type { DatabaseServer, NodeHeartbeat } from './membership/node-heartbeat.ts'
