@@ -39,6 +39,8 @@ import { liveEndpoints } from './live/endpoints.ts'
 import { loginEndpoints } from './login/endpoints.ts'
 import { monitorEndpoints } from './monitor/endpoints.ts'
 import { namespaceEndpoints } from './namespaces/endpoints.ts'
+import { pluginEndpoints } from './plugins/endpoints.ts'
+import { v4PluginEndpoints } from './plugins/v4-endpoints.ts'
 import { userEndpoints } from './accounts/user-endpoints.ts'
 
 export const endpoints = {
@@ -81,6 +83,8 @@ export const endpoints = {
   ...topicMetricsEndpoints,
   ...monitorEndpoints,
   ...liveEndpoints,
+  ...pluginEndpoints,
+  ...v4PluginEndpoints,
 }
 
 export type EndpointName = keyof typeof endpoints

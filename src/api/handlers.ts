@@ -53,6 +53,8 @@ import { createLoginHandlers } from './login/login.ts'
 import { createLiveHandlers } from './live/live.ts'
 import { createMonitorHandlers } from './monitor/monitor.ts'
 import { createNamespaceHandlers } from './namespaces/namespaces.ts'
+import { createPluginHandlers } from './plugins/plugins.ts'
+import { createV4PluginHandlers } from './plugins/v4.ts'
 import { createUserV5Handlers } from './accounts/users.ts'
 
 /** What the code that starts the node provides in addition to its parts. */
@@ -134,5 +136,7 @@ function createHandlers(
     ...createUserV5Handlers(accounts),
     ...createMonitorHandlers(context),
     ...createLiveHandlers(live),
+    ...createPluginHandlers(context),
+    ...createV4PluginHandlers(context),
   }
 }

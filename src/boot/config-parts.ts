@@ -4,6 +4,7 @@ import type { RulePlan } from '../actions/index.ts'
 import type { AccessSettings } from '../access/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
 import type { BridgeAssignment, GatewayPlan } from '../shard/index.ts'
+import type { PluginLibrary } from '../plugins/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import {
   BridgeConfig,
@@ -34,6 +35,7 @@ export interface PreparedParts {
   readonly gatewayPlanner: GatewayPlanner
   readonly listeners: readonly ListenerAddress[]
   readonly dashboard: DashboardListener
+  readonly pluginLibrary: PluginLibrary
 }
 
 export function createListenerManager(

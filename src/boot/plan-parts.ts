@@ -18,6 +18,7 @@ import {
 import type { PreparedParts } from './config-parts.ts'
 import { findExposureWarnings } from './find-exposure-warnings.ts'
 import { findManagementProblem } from './management.ts'
+import { openPluginLibrary } from './plugin-parts.ts'
 import { restoreSettings } from './restore-settings.ts'
 import type { NodeOptions } from './running-node.ts'
 
@@ -45,6 +46,8 @@ export async function planParts(
   if ('problem' in resolved) return resolved
   const managementProblem = await findManagementProblem(config)
   if (managementProblem !== undefined) return managementProblem
+  const plugins = await openPluginLibrary(dependencies.directory)
+  if ('problem' in plugins) return plugins
   const listeners = await omitMissingQuic(resolved.listeners, dependencies.log)
   const apiHosts = listApiHosts(config)
   for (const warning of findExposureWarnings(
@@ -67,6 +70,7 @@ export async function planParts(
     rules: plannedRules.plan,
     gateways: plannedGateways.plan,
     gatewayPlanner,
+    pluginLibrary: plugins.library,
     dashboard: await openDashboardListener(dependencies.directory, { node: config.node, log: dependencies.log }),
   }
 }

@@ -3,8 +3,10 @@
 import { type NodeParts, ShutdownRequests } from '../api/index.ts'
 import { computeClockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
 import { StorageFailure } from '../storage/index.ts'
-import { describeFileError } from '../telemetry/index.ts'
+import type { GodwitConfig } from '../config/index.ts'
+import { describeFileError, type Logger } from '../telemetry/index.ts'
 import {
+  type AccessRecords,
   type AccessRecordsDependencies,
   Backups,
   type BridgeConfig,
@@ -17,10 +19,12 @@ import {
   keepReserve,
   createLibraryReporter,
   type ListenerManager,
+  type Monitoring,
   createListenersConsumer,
   NamespaceLimitsInForce,
   type NodeStore,
   observeNode,
+  type PluginManager,
   openAccessRecords,
   openAuditLog,
   openNodeStore,
@@ -45,6 +49,7 @@ import {
 import { createConfigManager } from './create-config-manager.ts'
 import { startManagement } from './management.ts'
 import { createAuditConsumer, createFilesConsumer, startScheduledBackups } from './node-consumers.ts'
+import { createPluginManager } from './plugin-parts.ts'
 import type { NodeOptions, NodeStart, RunningNode } from './running-node.ts'
 
 /** Maximum time for the shards to stop: a part of the ten seconds of the node. */
@@ -109,18 +114,13 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const shared = { nodeName: name, dataDirectory: directory, counters, supervisor, log, bridges, gateways, audit }
   const watched = { ...shared, histograms, alarms }
   const observation = observeNode({ ...watched, memory, freeDescriptors, live })
-  const accessDependencies = { store: store.client, ...distributeAccess(supervisor, namespaceLimits) }
-  const accessRecords = await openAccessRecords(accessDependencies)
-  const configured = config.auth.credentials
-  const shadowedCredentials = new ShadowedCredentials({ records: accessRecords, log, configured })
-  const consumers = { listeners: live, bridges, rules, gateways, shadowedCredentials }
+  const { accessRecords, shadowedCredentials } = await openAccess(config, { store, supervisor, namespaceLimits, log })
+  const plugins = createPluginManager(config, foundation.pluginLibrary, foundation)
+  const consumers = { listeners: live, bridges, rules, gateways, shadowedCredentials, plugins }
   const configuration = await openConfiguration(options, foundation, { ...consumers, supervisor, sysTopics })
+  await plugins.startEnabled()
   const outcome = await supervisor.start()
-  const reloadFiles = (): void => {
-    for (const { shardNumber } of starts) supervisor.send(shardNumber, { kind: 'reload-files' })
-    observation.checkFiles()
-    log.reopen().catch((error: unknown) => log.error('log file not opened again', { error: describeFileError(error) }))
-  }
+  const reloadFiles = createFileReloader({ supervisor, observation, log })
   let closeManagement = closeNothing
   const reserve = keepReserve(directory)
   const stop = async (): Promise<void> => {
@@ -129,6 +129,7 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
     await audit.close()
     await observation.stop()
     sysTopics.stop()
+    await plugins.stopAll()
     await supervisor.stop(options.shardStopMs ?? defaultShardStopMs)
     await foundation.dashboard.remove()
     await store.close()
@@ -138,7 +139,7 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   undo.stop = stop
   if (!outcome.ready) return undoStart(undo, { problem: outcome.message })
   const control = new ShutdownRequests(log, options.findRestartProblem)
-  const stored = { accessRecords, shadowedCredentials, namespaceLimits, ownStore: store.client }
+  const stored = { accessRecords, shadowedCredentials, namespaceLimits, ownStore: store.client, plugins }
   const limits = { config, listeners: live, maxFileConnections }
   const program = { version: options.version ?? '', startedAtMs: performance.now() }
   const running = { ...watched, ...stored, ...limits, ...program, configuration, observation }
@@ -158,6 +159,46 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const doing = { ...events, reloadConfiguration, reloadFiles, stop, reportLibraryFailure: createLibraryReporter(log) }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
   return { node: addListeners({ ...parts, ...doing, backup: node.backups }, live) }
+}
+
+/** Opens the stored access records, and compares them with the configuration. */
+async function openAccess(
+  { auth }: GodwitConfig,
+  dependencies: {
+    readonly store: NodeStore
+    readonly supervisor: ShardSupervisor
+    readonly namespaceLimits: NamespaceLimitsInForce
+    readonly log: Logger
+  },
+): Promise<{ readonly accessRecords: AccessRecords; readonly shadowedCredentials: ShadowedCredentials }> {
+  const { store, supervisor, namespaceLimits, log } = dependencies
+  const accessRecords = await openAccessRecords({
+    store: store.client,
+    ...distributeAccess(supervisor, namespaceLimits),
+  })
+  const shadowedCredentials = new ShadowedCredentials({
+    records: accessRecords,
+    log,
+    configured: auth.credentials,
+  })
+  return { accessRecords, shadowedCredentials }
+}
+
+/** Returns the function that checks certificates, keys and other files now, and opens the file of the log again. */
+function createFileReloader({
+  supervisor,
+  observation,
+  log,
+}: {
+  readonly supervisor: ShardSupervisor
+  readonly observation: Pick<Monitoring, 'checkFiles'>
+  readonly log: Logger
+}): () => void {
+  return () => {
+    for (let shard = 0; shard < supervisor.size; shard++) supervisor.send(shard, { kind: 'reload-files' })
+    observation.checkFiles()
+    log.reopen().catch((error: unknown) => log.error('log file not opened again', { error: describeFileError(error) }))
+  }
 }
 
 /** Places of files for the management API. */
@@ -253,6 +294,7 @@ function openConfiguration(
     readonly rules: RuleConfig
     readonly gateways: GatewayConfig
     readonly shadowedCredentials: ShadowedCredentials
+    readonly plugins: PluginManager
   },
 ): Promise<ConfigManager> {
   const consumers = [
@@ -261,6 +303,7 @@ function openConfiguration(
     parts.rules,
     parts.gateways,
     parts.shadowedCredentials,
+    parts.plugins,
   ]
   return createConfigManager({ ...parts, config, sources, dataDirectory: directory, secret, log, consumers })
 }

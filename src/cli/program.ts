@@ -10,9 +10,10 @@ import type { RenderArguments, ValidateArguments } from './deploy/deploy-command
 import { brokerOptions, jsonOption, moveOptionsAfterCommand } from './ctl/broker-options.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/ctl-commands.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
-import { runCtl } from './ctl/run-ctl.ts'
+import { type CtlInvocation, runCtl } from './ctl/run-ctl.ts'
 import type { ImportArguments } from './import-command.ts'
 import { type DescribedCommand, createManPages } from './man-pages.ts'
+import { type PluginCommand, pluginCommands } from './plugins/plugin-command-list.ts'
 import type { Program, StartOptions } from './start-command.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
@@ -45,6 +46,7 @@ function createCommandLine(program: Program, terminal: Terminal, run: Run, args:
   addInit(godwit, program, terminal, run)
   addConfig(godwit, terminal, run)
   addCtl(godwit, args, { program, terminal, run })
+  addPlugins(godwit, { program, terminal, run })
   addImport(godwit, program, terminal, run)
   addDeploy(godwit, terminal, run)
   addProbes(godwit, terminal, run)
@@ -325,20 +327,51 @@ function addCtlCommand(added: Command, command: CtlCommand, { program, terminal,
   added.description(command.description)
   for (const word of command.arguments ?? []) added.argument(word)
   for (const { flags, description } of command.options ?? []) added.option(flags, description)
+  addBrokerOptions(added, command.isLocal === true)
+  added.action(() => {
+    const invocation = readInvocation(added, program)
+    return run(() => runCtl(command, invocation, { installation: program.installation, terminal }))
+  })
+}
+
+function addPlugins(godwit: Command, context: CtlContext): void {
+  const group = godwit
+    .command('plugins')
+    .description('install, start and order plugins, whether the broker runs or not')
+  for (const command of pluginCommands) addPluginCommand(group.command(command.name), command, context)
+}
+
+function addPluginCommand(added: Command, command: PluginCommand, { program, terminal, run }: CtlContext): void {
+  added.description(command.description)
+  for (const word of command.arguments ?? []) added.argument(word)
+  for (const { flags, description } of command.options ?? []) added.option(flags, description)
+  addBrokerOptions(added)
+  added.action(() => {
+    const invocation = readInvocation(added, program)
+    return run(async () =>
+      (await import('./plugins/run-plugin-command.ts')).runPluginCommand(command, invocation, {
+        installation: program.installation,
+        terminal,
+      }),
+    )
+  })
+}
+
+/** Options of a command that connects to a broker, and of its output. */
+function addBrokerOptions(added: Command, isLocal = false): void {
   added.option(jsonOption.flags, jsonOption.description)
-  for (const { flags, description } of command.isLocal === true ? [] : brokerOptions) {
+  for (const { flags, description } of isLocal ? [] : brokerOptions) {
     if (flags.startsWith('--data')) added.option(flags, description, parseNonEmpty)
     else added.option(flags, description)
   }
-  added.action(() => {
-    const options = added.opts<Record<string, string | true | undefined>>()
-    const operands = added.processedArgs.flat().filter((operand): operand is string => typeof operand === 'string')
-    const { installation, environment = {} } = program
-    const { url } = options
-    const connect = url === undefined ? { ...options, ...omitUndefined(resolvePlaces(options, environment)) } : options
-    const invocation = { operands, options, connect, asJson: options['json'] === true }
-    return run(() => runCtl(command, invocation, { installation, terminal }))
-  })
+}
+
+function readInvocation(added: Command, { environment = {} }: Program): CtlInvocation {
+  const options = added.opts<Record<string, string | true | undefined>>()
+  const operands = added.processedArgs.flat().filter((operand): operand is string => typeof operand === 'string')
+  const connect =
+    options['url'] === undefined ? { ...options, ...omitUndefined(resolvePlaces(options, environment)) } : options
+  return { operands, options, connect, asJson: options['json'] === true }
 }
 
 function omitUndefined({ config, data }: Places): { config?: string; data?: string } {

@@ -8,6 +8,7 @@ import { type CoreConfig, toCoreConfig } from './core-config.ts'
 import type { Position } from './hocon/config-values.ts'
 import { type HttpServerConfig, toHttpServerConfig } from './http-server-config.ts'
 import { type ListenerConfig, toListeners } from './listener-config.ts'
+import { type PluginsConfig, toPluginsConfig } from './plugins-config.ts'
 import { readDefaultFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
 import { root, type SettingValues } from './settings/root.ts'
 import { type AutoSubscribeConfig, toAutoSubscriptions, toCountedTopics } from './topic-config.ts'
@@ -133,6 +134,7 @@ export interface GodwitConfig {
   readonly gateways: GatewaysConfig
   readonly webhook: WebhookConfig
   readonly nanoMqRules: NanoMqRulesConfig
+  readonly plugins: PluginsConfig
   /** Maximum size of the properties of one packet. */
   readonly maxPropertyBytes: number
   /** Maximum unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
@@ -191,6 +193,7 @@ export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings
     gateways: values.gateway,
     webhook: values.webhook,
     nanoMqRules: values.rules,
+    plugins: toPluginsConfig(values),
     limits: readSettingFields(limitsSection.entries, limits),
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,

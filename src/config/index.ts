@@ -76,6 +76,7 @@ export type {
 } from './listener-config.ts'
 export type { CoreConfig } from './core-config.ts'
 export type { DashboardConfig, HttpServerConfig, RequestLimits } from './http-server-config.ts'
+export { reservedPluginNames, type PluginsConfig, type PluginSettingsConfig } from './plugins-config.ts'
 export type { OidcConfig } from './oidc-config.ts'
 export { isSafeAddress } from './check/check-oidc.ts'
 export { toTlsConfig } from './listener-config.ts'

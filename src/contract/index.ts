@@ -31,7 +31,7 @@ export {
   compileShape,
 } from './definition/schema.ts'
 export { writeApiPage } from './documents/api-page.ts'
-export { unusedCodes, writeErrorsPage } from './documents/errors-page.ts'
+export { writeErrorsPage } from './documents/errors-page.ts'
 export { listOperations } from './documents/list-operations.ts'
 export { createOpenApi } from './documents/open-api.ts'
 export { listUrls } from './documents/list-urls.ts'

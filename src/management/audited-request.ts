@@ -42,6 +42,8 @@ export interface AuditedRequest {
   readonly url: string
   /** The body as received. */
   readonly body: unknown
+  /** Fields that the handler has added. */
+  readonly details: Readonly<Record<string, string>>
   readonly atMs: number
 }
 
@@ -73,10 +75,17 @@ export function toAuditEntry(request: AuditedRequest, result: unknown): AuditEnt
     operation: name,
     method: endpoint.method,
     path: shortenText(url.split('?')[0] ?? ''),
-    request: maskSecrets(sent),
+    request: addDetails(maskSecrets(sent), request.details),
     ...toAuditOutcome(result),
     tookMs: Date.now() - atMs,
   }
+}
+
+function addDetails(sent: unknown, details: AuditedRequest['details']): unknown {
+  if (Object.keys(details).length === 0) return sent
+  const fields = typeof sent === 'object' && sent !== null ? sent : {}
+  const added = Object.entries(details).map(([key, value]) => [key, shortenText(value)])
+  return { ...fields, ...(Object.fromEntries(added) as object) }
 }
 
 const successStatus = 200

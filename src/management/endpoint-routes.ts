@@ -34,9 +34,11 @@ export function addEndpointRoutes(
       if (state === undefined)
         return replyWithError(reply, refuse('emptyCredentials', 'the request is not authenticated'))
       const { caller } = state
+      const details: Record<string, string> = {}
       const run = (): Promise<unknown> =>
-        runEndpoint(request, state, { shapes, handle, maxUploadBytes: readSettings().maxUploadBytes })
-      const result = await runWhileHandled(state, () => runAudited({ name, endpoint, caller, request, audit }, run))
+        runEndpoint(request, state, { shapes, handle, maxUploadBytes: readSettings().maxUploadBytes, details })
+      const audited = { name, endpoint, caller, request, audit, details }
+      const result = await runWhileHandled(state, () => runAudited(audited, run))
       if (result instanceof ApiError && result.guessedAccount !== undefined) {
         // While it is delayed, it does not count as a request in progress.
         state.ticket?.release()
@@ -70,6 +72,8 @@ function compileShapes(endpoint: Endpoint): RequestShapes {
 interface Service {
   readonly shapes: RequestShapes
   readonly maxUploadBytes: number
+  /** Fields for the audit log. */
+  readonly details: Record<string, string>
   handle(namespace: string | undefined): Handler<Endpoint> | undefined
 }
 
@@ -89,14 +93,18 @@ async function runEndpoint(
   const read = readRequest(shapes, request, caller)
   if (read instanceof ApiError) return read
   const handle = service.handle(namespace)
-  if (endpoint.body !== 'upload') return handle?.({ ...read, namespace, gone: disconnected })
+  const addToAudit = (fields: Readonly<Record<string, string>>): void => void Object.assign(service.details, fields)
+  if (endpoint.body !== 'upload') return handle?.({ ...read, namespace, gone: disconnected, addToAudit })
   const upload = await readUpload(request.headers['content-type'], request.raw, service.maxUploadBytes)
-  const result = upload instanceof ApiError ? upload : await handle?.({ ...read, body: upload, namespace })
+  const result =
+    upload instanceof ApiError
+      ? upload.withReason(endpoint.badFormReason ?? upload.reason)
+      : await handle?.({ ...read, body: upload, namespace, addToAudit })
   await drainBody(request.raw)
   return result
 }
 
-interface Audited extends Pick<AuditedRequest, 'name' | 'endpoint' | 'caller'> {
+interface Audited extends Pick<AuditedRequest, 'name' | 'endpoint' | 'caller' | 'details'> {
   readonly request: FastifyRequest
   readonly audit: AuditTrail
 }

@@ -128,3 +128,4 @@ export { importSessions, type SessionsImport } from './backup/import-sessions.ts
 export { type TableChange } from './backup/import-tables.ts'
 
 export { type Monitoring, observeNode } from './monitoring.ts'
+export { type ListedPlugin, PluginManager } from './plugins/plugin-manager.ts'

@@ -23,3 +23,13 @@ export {
   type PluginConfig,
 } from './manifest/config-schema.ts'
 export { findNewPermissions, formatPermission, parsePermission } from './manifest/plugin-permissions.ts'
+export { orderNames, parsePosition, type PluginPosition } from './installation/move-plugin.ts'
+export {
+  findStoredConfigProblem,
+  PluginLibrary,
+  type LibraryPlugin,
+  type PluginRefusal,
+  type PluginRefusalReason,
+  type PreparedPlugin,
+} from './installation/plugin-library.ts'
+export { formatVersionedName } from './installation/plugin-record.ts'

@@ -42,6 +42,7 @@ export const alarmPrefixes = [
   'store-unreplicated:',
   'store-went-back:',
   'store-snapshot:',
+  'plugin_failed:',
 ] as const
 
 export type AlarmName = (typeof alarmNames)[number] | `${(typeof alarmPrefixes)[number]}${string}`

@@ -127,6 +127,7 @@ export const architectureRules: ArchitectureRules = {
       ['bridges/'],
       ['rules/'],
       ['gateways/'],
+      ['plugins/'],
       ['backup/'],
       ['monitoring'],
     ],

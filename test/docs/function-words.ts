@@ -9,7 +9,7 @@ cache calculate call can cancel capture carry catch cause change check choose cl
 collect combine commit compact compare compile complain complete compress compute concat conclude configure
 confirm connect consume contains continue continues control convert copy count cover covers create cut
 deactivate decide declare decode decompress decrement decrypt defer define delay delete deliver deny deploy
-derive describe deserialize destroy detach dial did diff digest discard disconnect discover dispatch distribute
+derive describe deserialize destroy detach dial did diff digest disable discard disconnect discover dispatch distribute
 divide do does download drain draw drop edit emit enable encode end ends enlarge enqueue ensure enter equals
 escape estimate evaluate evict exceeds exchange exclude exec execute exit expand expect expire explain export
 expose extract fail fall fetch fill filter find finish fire fit fits flatten flush focus fold follow forget form
@@ -30,7 +30,11 @@ shorten should show shrink shut sift sign simulate skip sleep slice sort spawn s
 start starts stays stop store stream stringify submit subscribe substitute subtract succeed suggest sum
 summarize supervise suspect swap sweep switch sync tag take takes targets test throw tick tidy to toggle
 tokenize touch trace track translate transmit trigger trim truncate trust try uncount undo unescape unload
+<<<<<<< HEAD
 unlock unmount unload unpack unpin unset unsubscribe untrack unwrap update upgrade upload use uses validate verify visit wait wake walk
+=======
+unlock unmount uninstall unload unpack unpin unset unsubscribe untrack unwrap update upgrade upload use uses verify visit wait wake walk
+>>>>>>> a9a5857d (cli: manage plugins with the broker or its data directory)
 want warn was watch will with withdraw withhold without wrap write xor zip
 `
   .trim()

@@ -273,7 +273,10 @@ const requests: readonly CostlyInput[] = [
         login: undefined,
       } as const
       return () =>
-        toAuditEntry({ name: 'a', endpoint, caller, namespace: undefined, url: '/', body, atMs: 0 }, undefined)
+        toAuditEntry(
+          { name: 'a', endpoint, caller, namespace: undefined, url: '/', body, details: {}, atMs: 0 },
+          undefined,
+        )
     },
   },
 ]

@@ -12,6 +12,7 @@ import type {
   ListenerManager,
   Monitoring,
   NamespaceLimitsInForce,
+  PluginManager,
   ShadowedCredentials,
   ShardSupervisor,
 } from '../../node/index.ts'
@@ -47,6 +48,7 @@ export interface NodeParts {
   readonly audit: AuditLog
   readonly backups: Backups
   readonly namespaceLimits: NamespaceLimitsInForce
+  readonly plugins: PluginManager
 }
 
 /** What the handlers for one namespace, or for the whole broker, use. Handlers of a subject take a `Pick` of it. */

@@ -38,6 +38,7 @@ export interface Checked<Node> {
 
 /** Names of listeners, bridges and so on: short, and without characters that need quotes in a key. */
 const nameForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}$/
+const nameWithDotsForm = /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$/
 /** Form of the name of something in a namespace, such as `hook@plant`. */
 const nameOfNamespaceForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}@[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/
 
@@ -196,7 +197,8 @@ class SettingsChecker {
       this.#refuseUnknown(node, name, value, prefix)
       return undefined
     }
-    const isName = nameForm.test(name) || (node.isOfNamespaces === true && nameOfNamespaceForm.test(name))
+    const form = node.namesHaveDots === true ? nameWithDotsForm : nameForm
+    const isName = form.test(name) || (node.isOfNamespaces === true && nameOfNamespaceForm.test(name))
     if (named.kind === 'section' && !isName) {
       const message = `${quoteForMessage(name)} is not a ${node.placeholder}`
       this.#refuse(value.at, prefix + name, message, 'use up to 64 letters, digits, _ and -')

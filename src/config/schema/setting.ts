@@ -44,6 +44,8 @@ export interface Section<E extends Entries = Entries, N extends SchemaNode | und
   readonly placeholder: string
   /** Such keys may end in the name of a namespace: `hook@plant`. */
   readonly isOfNamespaces?: boolean | undefined
+  /** Such keys may contain dots: then they are quoted in a file. */
+  readonly namesHaveDots?: boolean | undefined
   /** The word `none` stands for the section without its entries. */
   readonly canBeNone?: boolean | undefined
   /** True if the contents are stored unchecked, for a feature that does not exist yet. */
@@ -130,9 +132,10 @@ export function namedSection<E extends Entries, N extends SchemaNode>(
     readonly placeholder: string
     readonly named: N
     readonly isOfNamespaces?: boolean
+    readonly namesHaveDots?: boolean
   },
 ): Section<E, N> {
-  const { entries, named, placeholder, isOfNamespaces } = parts
+  const { entries, named, placeholder, isOfNamespaces, namesHaveDots } = parts
   return {
     kind: 'section',
     description,
@@ -140,6 +143,7 @@ export function namedSection<E extends Entries, N extends SchemaNode>(
     named,
     placeholder,
     isOfNamespaces,
+    namesHaveDots,
     isOpen: false,
     ignored: undefined,
   }

@@ -20,6 +20,7 @@ import { gateway } from './gateways.ts'
 import { markIgnored } from './ignored-settings.ts'
 import { actions, connectors, sources } from './sinks/all-sinks.ts'
 import { webhook } from './sinks/webhook-settings.ts'
+import { plugins } from './plugins.ts'
 import { dds, exchangeClient, forwardRules, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
 
 /** Every setting, in the order of the reference. */
@@ -57,6 +58,7 @@ export const root = markIgnored(
     sqlite,
     system,
     plugin,
+    plugins,
     gateway,
     dds,
     forward_rules: forwardRules,

@@ -13,9 +13,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
  *
  * `open`: no authentication. `signed-in`: any authenticated caller. `read`: may read. `publish`: may publish. `change`:
  * may change. `accounts`: may manage accounts. `own-account`: the same, or the user that `username` of path or body
- * names.
+ * names. `install`: may decide which code the broker runs: as an account, not with an API key or a token.
  */
-export type Access = 'open' | 'signed-in' | 'read' | 'publish' | 'change' | 'accounts' | 'own-account'
+export type Access = 'open' | 'signed-in' | 'read' | 'publish' | 'change' | 'accounts' | 'own-account' | 'install'
 
 export interface Endpoint {
   /** Default: version 4. In version 5 refusals have a `reason` in addition to the code. */
@@ -43,6 +43,8 @@ export interface Endpoint {
   readonly bodyMayBeAbsent?: true
   /** Any JSON is passed to the handler, which checks each item of a batch separately. */
   readonly bodyCheckedBy?: 'handler'
+  /** Reason of version 5 if an upload is not a form with a file. Default: `BAD_REQUEST`. */
+  readonly badFormReason?: ReasonName
   /** The complete body of the response, with `{code, data}`; `text`: plain text; `bytes`: a file in chunks. */
   readonly reply: TSchema | 'text' | 'bytes'
   /** Content type of a `text` reply that is not plain text. */
@@ -92,6 +94,8 @@ export interface RequestOf<E extends Endpoint> {
   readonly namespace?: string | undefined
   /** Aborted when the client has disconnected. */
   readonly gone?: AbortSignal
+  /** Adds fields to the entry of the request in the audit log, which are not in its body. */
+  readonly addToAudit?: (fields: Readonly<Record<string, string>>) => void
 }
 
 type BodyOf<E extends Endpoint> = E['bodyCheckedBy'] extends 'handler'

@@ -14,6 +14,17 @@ export interface Reason {
 export const reasons = {
   BAD_REQUEST: { result: 'invalidParameter', status: 400, sentence: 'invalid request' },
   ALREADY_EXISTS: { result: 'invalidParameter', status: 400, sentence: 'the name is taken' },
+  ALREADY_INSTALLED: { result: 'invalidParameter', status: 400, sentence: 'the plugin is installed' },
+  BAD_PLUGIN_INFO: {
+    result: 'invalidParameter',
+    status: 400,
+    sentence: 'the archive is not a plugin that can be used',
+  },
+  BAD_FORM_DATA: { result: 'invalidParameter', status: 400, sentence: 'the body is not a form with a file' },
+  BAD_CONFIG: { result: 'invalidParameter', status: 400, sentence: 'invalid configuration of a plugin' },
+  BAD_POSITION: { result: 'invalidParameter', status: 400, sentence: 'invalid position' },
+  MOVE_FAILED: { result: 'invalidParameter', status: 400, sentence: 'the position cannot be changed' },
+  PARAM_ERROR: { result: 'invalidParameter', status: 400, sentence: 'the plugin cannot be started' },
   TEST_FAILED: { result: 'invalidParameter', status: 400, sentence: 'the service cannot be reached' },
   ERROR_PWD_NOT_MATCH: { result: 'wrongOldPassword', status: 400, sentence: 'the old password is wrong' },
   NOT_ALLOWED: { result: 'adminCannotBeDeleted', status: 400, sentence: 'this account cannot be changed in this way' },

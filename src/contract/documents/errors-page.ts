@@ -4,12 +4,6 @@ import type { Endpoint } from '../definition/endpoint.ts'
 import { type ReasonName, reasons } from '../definition/reasons.ts'
 import { type ResultCodeName, resultCodes } from '../definition/result-codes.ts'
 
-/** Codes that no operation returns, and why. */
-export const unusedCodes: Partial<Record<ResultCodeName, string>> = {
-  pluginEnabled: 'The broker has no plug-ins to enable.',
-  pluginClosed: 'The broker has no plug-ins to disable.',
-}
-
 /** Codes that any operation may return, and when. */
 const everywhere: Partial<Record<ResultCodeName, string>> = {
   success: 'Returned for every successful request.',
@@ -39,8 +33,6 @@ export function writeErrorsPage(endpoints: Readonly<Record<string, Endpoint>>): 
 }
 
 function describeUsers(name: ResultCodeName, endpoints: Readonly<Record<string, Endpoint>>): string {
-  const unused = unusedCodes[name]
-  if (unused !== undefined) return unused
   const general = everywhere[name]
   const users = Object.entries(endpoints).filter(([, { failures = [] }]) => failures.includes(name))
   // General codes are not repeated for each operation.

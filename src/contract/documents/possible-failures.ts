@@ -39,7 +39,7 @@ export function listPossibleReasons({ version, access, reasons: own = [] }: Endp
   const names = new Set<ReasonName>([...own, 'BAD_REQUEST', 'FORBIDDEN', 'INTERNAL_ERROR', 'SERVICE_UNAVAILABLE'])
   if (access !== 'open') for (const name of loginReasons) names.add(name)
   if (access !== 'open' && access !== 'signed-in') names.add('UNAUTHORIZED_ROLE')
-  if (access === 'accounts' || access === 'own-account') names.add('API_KEY_NOT_ALLOW')
+  if (access === 'accounts' || access === 'own-account' || access === 'install') names.add('API_KEY_NOT_ALLOW')
   return [...names].toSorted((one, other) => reasons[one].status - reasons[other].status)
 }
 

@@ -19,6 +19,10 @@ export function authorizeCaller({ endpoint, username }: Wanted, caller: Caller):
     const words = 'a program may not look after accounts'
     return version === undefined ? refuse('wrongCredentials', words, 403) : refuseFor('API_KEY_NOT_ALLOW', words)
   }
+  if (access === 'install' && (caller.by === 'api-key' || caller.by === 'token')) {
+    const words = 'only an account can decide which code the broker runs: log in with user name and password'
+    return refuse('wrongCredentials', words, 403).withReason('API_KEY_NOT_ALLOW')
+  }
   if (!rolesWith[access].includes(caller.role)) {
     return refuse('wrongCredentials', describeRoleLimit(caller.role), 403).withReason('UNAUTHORIZED_ROLE')
   }
@@ -39,6 +43,7 @@ const rolesWith: Readonly<Record<Access, readonly Role[]>> = {
   change: ['administrator'],
   accounts: ['administrator'],
   'own-account': ['administrator'],
+  install: ['administrator'],
 }
 
 function isOwn(access: Access, username: unknown, { by, name }: Caller): boolean {

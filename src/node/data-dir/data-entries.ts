@@ -16,6 +16,7 @@ export const dataEntries = {
   log: 'log',
   monitorHistory: 'monitor-history.ndjson',
   nodeName: 'node-name',
+  plugins: 'plugins',
   restored: 'restored',
   store: 'store',
   trace: 'trace',
