@@ -12,7 +12,7 @@ export interface ResourceParts {
 }
 
 /** Returns a valid GodwitCluster with further fields in its spec, as JSON with one line for each value. */
-export function writeCluster(spec: Readonly<Record<string, unknown>> = {}, parts: ResourceParts = {}): string {
+export function writeCluster(spec: object = {}, parts: ResourceParts = {}): string {
   const resource = {
     apiVersion: 'apps.godwit.io/v1beta2',
     kind: 'GodwitCluster',
@@ -24,7 +24,7 @@ export function writeCluster(spec: Readonly<Record<string, unknown>> = {}, parts
 }
 
 /** Validates a cluster with these fields in its spec. */
-export function validateCluster(spec: Readonly<Record<string, unknown>>, parts?: ResourceParts): ValidatedText {
+export function validateCluster(spec: object, parts?: ResourceParts): ValidatedText {
   return validateText(writeCluster(spec, parts))
 }
 

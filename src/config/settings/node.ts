@@ -12,7 +12,7 @@ export const maxCount = 4_294_967_295
 
 const nodeName = text({
   maxBytes: 255,
-  form: { pattern: /^[A-Za-z0-9_-]{1,128}(?:@[A-Za-z0-9._:-]{1,126})?$/, name: 'a node name such as godwit@plant-7' },
+  form: { pattern: /^[A-Za-z0-9_-]{1,128}(?:@[A-Za-z0-9._:-]{1,248})?$/, name: 'a node name such as godwit@plant-7' },
 })
 
 export const node = section('The node: its name, its data directory, its memory limit and its security profile.', {

@@ -99,7 +99,10 @@ function findTextProblem(
     return { message: `${quoteValue(value)} is not known`, hint: `use ${choices.join(', ')}` }
   }
   const length = Array.from(value).length
-  if (length < minLength) return { message: 'the text is empty', hint: `write ${form?.name ?? 'a text'}` }
+  if (length < minLength) {
+    const message = length === 0 ? 'the text is empty' : `the text has ${length} characters`
+    return { message, hint: `write ${form?.name ?? `a text of at least ${minLength} characters`}` }
+  }
   if (length > maxLength)
     return { message: `the text has ${length} characters`, hint: `use at most ${maxLength} characters` }
   if (form === undefined || value === '' || matchesForm(form, value)) return undefined

@@ -56,7 +56,9 @@ export function planSettings({ name, spec, document }: SettingSource, list: Faul
       return false
     }),
   )
-  const aclFile = hasAclFile(template) ? formatAclFile(template?.acl as AccessRuleList | undefined) : undefined
+  // Rules with faults cannot be formatted, and nothing is rendered then.
+  const rules = list.faults.length === 0 ? (template?.acl as AccessRuleList | undefined) : []
+  const aclFile = hasAclFile(template) ? formatAclFile(rules) : undefined
   const overrides = listOwnedSettings({ name, namespace: 'namespace', template, hasAclFile: aclFile !== undefined })
   const loaded = loadConfig({
     text: lines.map(({ key, checkedText }) => `${formatKey(key)} = ${checkedText}\n`).join(''),
@@ -66,7 +68,7 @@ export function planSettings({ name, spec, document }: SettingSource, list: Faul
       .map((argument) => argument.replace(`$(${ownVariables.podName})`, `${name}-0`)),
     readFile: () => ({ text: aclFile ?? '' }),
   })
-  const report = createReporter({ lines, config: spec.config ?? '', configLine })
+  const report = createReporter({ lines, config: spec.config ?? '', configLine, list })
   if ('errors' in loaded) {
     for (const error of loaded.errors) report(error, (...fault) => list.addFault(...fault))
     return undefined
@@ -101,16 +103,24 @@ interface ReportSource {
   readonly config: string
   /** Line of `spec.config` in the document. */
   readonly configLine: number
+  readonly list: FaultList
 }
 
 /** Reports an error in the generated file where its setting is written. */
-function createReporter({ lines, config, configLine }: ReportSource): (error: ConfigError, report: Report) => void {
+function createReporter({
+  lines,
+  config,
+  configLine,
+  list,
+}: ReportSource): (error: ConfigError, report: Report) => void {
   return ({ file, line, key, message, hint }, report) => {
     const setting = file === 'godwit.conf' ? lines[line - 1] : undefined
     const subject = key === '' ? '' : `${key}: `
     const remedy = hint === '' ? 'correct the setting' : hint
-    if (setting === undefined) report(['spec'], `${subject}${message}`, remedy)
-    else if (setting.lineInText === 0) report(setting.origin, `${subject}${message}`, remedy)
+    // A consequence of fields, such as a port that is there twice: their own faults say more.
+    if (setting === undefined) {
+      if (list.faults.length === 0) report(['spec'], `${subject}${message}`, remedy)
+    } else if (setting.lineInText === 0) report(setting.origin, `${subject}${message}`, remedy)
     else {
       const place = toDocumentLine(config, configLine, setting.lineInText)
       report(setting.origin, `line ${setting.lineInText}: ${subject}${message}`, remedy, place)
