@@ -6,7 +6,7 @@ import { addProbeOptions, benchScenarios } from './probe-options.ts'
 import { type CompletedCommand, completedShells, type CompletedShell, createCompletionScript } from './completion.ts'
 import type { BenchArguments } from './bench-command.ts'
 import type { ConformanceArguments } from './conformance-command.ts'
-import type { RenderArguments, ValidateArguments } from './deploy/deploy-commands.ts'
+import type { CrdArguments, RenderArguments, ValidateArguments } from './deploy/deploy-commands.ts'
 import { brokerOptions, jsonOption, moveOptionsAfterCommand } from './ctl/broker-options.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/ctl-commands.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
@@ -195,6 +195,14 @@ function addDeploy(godwit: Command, terminal: Terminal, run: Run): void {
     .action((file: string, args: RenderArguments) =>
       run(async () => (await loadDeployCommands()).runRender(file, args, terminal)),
     )
+  deploy
+    .command('crd')
+    .description('print the definitions of the resources for the API server')
+    .option('--emqx', 'print the definition of the EmqxEnterprise resource instead')
+    .addOption(
+      new Option('-o, --output <format>', 'format of the definitions').choices(['yaml', 'json']).default('yaml'),
+    )
+    .action((args: CrdArguments) => run(async () => (await loadDeployCommands()).printCrds(args, terminal)))
   deploy
     .command('validate')
     .description('report every error of the resources in a file, with its line')

@@ -21,3 +21,4 @@ export {
 } from './read-resource.ts'
 export type { KubernetesObject, OwnerReference } from './render/kubernetes-object.ts'
 export { renderCluster, type ClusterSecrets, type RenderOptions } from './render/render-cluster.ts'
+export { createCrds } from './crd/create-crds.ts'

@@ -1,7 +1,7 @@
 // `godwit deploy ...`: validates resources of Kubernetes, and renders the objects that the operator would create.
 
 import { readFile, stat } from 'node:fs/promises'
-import { formatFault, manifestLimits, type Fault } from '../../deploy/index.ts'
+import { createCrds, formatFault, manifestLimits, type Fault, type JsonObject } from '../../deploy/index.ts'
 import { renderResources, validateText, writeYaml } from '../../manifests/index.ts'
 import { describeFileError } from '../../telemetry/index.ts'
 import { exitCodes, type TextInput, type Terminal } from '../terminal/terminal.ts'
@@ -15,6 +15,17 @@ export interface RenderArguments {
 export interface ValidateArguments {
   readonly previous?: string | undefined
   readonly json?: true | undefined
+}
+
+export interface CrdArguments {
+  readonly emqx?: true | undefined
+  readonly output: 'yaml' | 'json'
+}
+
+/** Prints the definitions of the resources. Returns the exit code. */
+export function printCrds({ emqx, output }: CrdArguments, terminal: Terminal): number {
+  printObjects(createCrds({ isEmqx: emqx === true }), output, terminal)
+  return exitCodes.done
 }
 
 /** The name of standard input as a file. */
@@ -35,9 +46,13 @@ export async function runRender(file: string, args: RenderArguments, terminal: T
   const objects = renderResources(resources, { namespace, withSecrets })
   if (objects.length === 0)
     return terminal.fail(`${file}: there is no cluster: write a GodwitCluster or an EmqxEnterprise`)
+  printObjects(objects, output, terminal)
+  return exitCodes.done
+}
+
+function printObjects(objects: readonly JsonObject[], output: 'yaml' | 'json', terminal: Terminal): void {
   const list = { apiVersion: 'v1', kind: 'List', items: objects }
   terminal.print(output === 'json' ? `${JSON.stringify(list, undefined, 2)}\n` : writeYaml(objects))
-  return exitCodes.done
 }
 
 /** Prints every fault of the resources in the file. Returns the exit code. */

@@ -21,6 +21,9 @@ const suffixes: ReadonlyMap<string, bigint> = new Map([
   ['Ei', nano * 2n ** 60n],
 ])
 
+/** Form of quantities for the API server. */
+export const quantityPattern = '^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][-+]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?$'
+
 const maxCharacters = 64
 /** The exponent of a larger one would be a number of very many digits. */
 const maxExponent = 18
