@@ -83,7 +83,14 @@ const retainedAtHome = "mosquitto_sub -u homeassistant -P 'correct horse 7' -t '
 const asAnna = (topic: string): string =>
   `mosquitto_pub -V 5 -q 1 -u anna -P 'correct horse 7' -t ${topic} -m open 2>&1 || true`
 
+/** Writes the first resource of docs/KUBERNETES.md to a file. */
+function writeClusterTo(file: string): string {
+  const resource = blocksOf('docs/KUBERNETES.md').find(({ word }) => word === 'yaml')?.text ?? ''
+  return `echo ${Buffer.from(resource).toString('base64')} | base64 -d > ${file}`
+}
+
 const pages: Readonly<Record<string, Page>> = {
+  'docs/KUBERNETES.md': { has: [writeClusterTo('plant.yaml'), writeClusterTo('new.yaml')] },
   'docs/USERS.md': {
     names: { CLIENT: 'anna', TOPIC: 'anna/door' },
     has: ['mosquitto_sub -i anna -t news/# &'],
@@ -147,6 +154,8 @@ const pages: Readonly<Record<string, Page>> = {
 /** Page, beginning of the command, and why it does not run here. */
 const notRun: readonly (readonly [page: string, command: string, reason: string])[] = [
   ['docs/SERVICE.md', 'docker ', 'needs a service of Docker and images of a registry'],
+  ['docs/KUBERNETES.md', 'godwit deploy render plant.yaml --with-secrets', 'needs a cluster of Kubernetes'],
+  ['docs/KUBERNETES.md', 'godwit deploy crd', 'needs a cluster of Kubernetes'],
   ['docs/gateways/mqtt-sn.md', 'mqtt-sn-pub ', 'needs mqtt-sn-tools, which Debian does not have'],
   ['docs/recipes/debug.md', '', 'needs a debugger, or runs until it is interrupted'],
 ]
