@@ -2,6 +2,7 @@
 
 export type { Life, PeerName } from './peer-name.ts'
 export type { LifeLinkLimits } from './links/life-link.ts'
+export { HeartbeatLinks } from './links/heartbeat-links.ts'
 export { LifeLinks, type StartedShard } from './links/life-links.ts'
 export type { AnnouncedShard, ChannelReceiver, LinkChannel } from './links/link-channel.ts'
 export { LinkConnection, type LinkEnd, type LinkFrameReceiver } from './links/link-connection.ts'

@@ -82,6 +82,8 @@ export class Link implements PeerSender {
   #retainedResponse: PartialRetainedResponse | undefined
   #isInRun = false
   #portIsClosed = false
+  /** The way to the peer takes no more for now. */
+  #isFull = false
   #isClosed = false
   /** Number of sent bytes that the peer has handled. */
   #confirmedBytes = 0
@@ -108,6 +110,10 @@ export class Link implements PeerSender {
     port.onBuffer = (buffer) => {
       this.#inbox.push(buffer)
       dependencies.onInput(this)
+    }
+    port.onFullChange = (isFull) => {
+      this.#isFull = isFull
+      this.#updateCongestion()
     }
     port.onClose = () => {
       this.#portIsClosed = true
@@ -289,8 +295,10 @@ export class Link implements PeerSender {
 
   #updateCongestion(): void {
     const waitingBytes = this.#writer.sentBytes - this.#confirmedBytes
-    if (this.isCongested ? waitingBytes > relievedAtBytes : waitingBytes <= congestedFromBytes) return
-    this.isCongested = !this.isCongested
+    const maxBytes = this.isCongested ? relievedAtBytes : congestedFromBytes
+    const isCongested = this.#isFull || waitingBytes > maxBytes
+    if (isCongested === this.isCongested) return
+    this.isCongested = isCongested
     if (!this.isCongested) this.#relays.resume()
     this.#dependencies.onCongestionChange(this, this.isCongested)
   }

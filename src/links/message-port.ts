@@ -2,12 +2,13 @@
 // memory that the sender wrote. The port closes by itself when the thread at the other end stops.
 
 import type { MessagePort } from 'node:worker_threads'
-import type { LinkPort } from './link-port.ts'
+import type { ForwardingPort } from './link-port.ts'
 
 const ignore = (): void => {}
 
-class MessagePortEnd implements LinkPort {
+class MessagePortEnd implements ForwardingPort {
   onClose: () => void = ignore
+  onFullChange: (isFull: boolean) => void = ignore
   readonly #port: MessagePort
   #onBuffer: ((buffer: ArrayBuffer) => void) | undefined = undefined
   #isClosed = false
@@ -28,11 +29,15 @@ class MessagePortEnd implements LinkPort {
   set onBuffer(onBuffer: (buffer: ArrayBuffer) => void) {
     const isFirst = this.#onBuffer === undefined
     this.#onBuffer = onBuffer
-    if (isFirst) this.#port.on('message', (buffer: ArrayBuffer) => this.#onBuffer?.(buffer))
+    if (isFirst) this.#port.on('message', (message: ArrayBuffer | boolean) => this.#receive(message))
   }
 
   send(buffer: ArrayBuffer): void {
     this.#port.postMessage(buffer, [buffer])
+  }
+
+  sendFull(isFull: boolean): void {
+    this.#port.postMessage(isFull)
   }
 
   /**
@@ -44,15 +49,21 @@ class MessagePortEnd implements LinkPort {
     setImmediate(() => this.#handleClosed())
   }
 
+  #receive(message: ArrayBuffer | boolean): void {
+    if (typeof message === 'boolean') this.onFullChange(message)
+    else this.#onBuffer?.(message)
+  }
+
   #handleClosed(): void {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#onBuffer = ignore
+    this.onFullChange = ignore
     this.onClose()
   }
 }
 
 /** Returns the end of a link over `port`. It calls `onBuffer` from the turn of the event loop after the one in which it was set. */
-export function createLinkPort(port: MessagePort): LinkPort {
+export function createLinkPort(port: MessagePort): ForwardingPort {
   return new MessagePortEnd(port)
 }

@@ -21,6 +21,7 @@ export {
   countUsedSlots,
 } from './limits/connection-limits.ts'
 export { endOnException } from './streams/end-on-exception.ts'
+export { HandshakeShares } from './tcp/handshake-shares.ts'
 export { isSocketPath } from './tcp/connection-acceptor.ts'
 export { ConnectionRate } from './limits/connection-rate.ts'
 export { denyAddresses, lookUpAllowedAddresses, isForbiddenAddress } from './dial/address-guard.ts'
@@ -33,7 +34,7 @@ export { findQuicFilesProblem, type QuicCredentials, QuicFiles } from './quic/qu
 export { listenTcp, type TcpListenOptions } from './tcp/tcp.ts'
 export { listenTls, type TlsListenOptions } from './tcp/tls.ts'
 export { findTlsFilesProblem, type TlsProblem, findUnreadableTlsFiles } from './certificates/tls-files.ts'
-export { TlsUpgrade, type TlsUpgradeOptions } from './tcp/tls-upgrade.ts'
+export { TlsUpgrade, type TlsUpgradeOptions, type TlsUpgradeResult } from './tcp/tls-upgrade.ts'
 export {
   type IncomingSocket,
   listenWebSocket,

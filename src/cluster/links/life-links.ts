@@ -50,10 +50,6 @@ export class LifeLinks {
     return this.#links.get(life)
   }
 
-  list(): Iterable<LifeLink> {
-    return this.#links.values()
-  }
-
   /** Announces a shard to all lives. Returns its ID. */
   addShard(started: StartedShard): number {
     const shard: AnnouncedShard = { ...started, id: ++this.#lastShardId }
@@ -74,12 +70,7 @@ export class LifeLinks {
 
   /** Returns the link that uses the connection from now on. Throws `LinkFailure` if the connection is refused. */
   admit(connection: LinkConnection, hello: LinkHello, nowMs: number): LinkFrameReceiver {
-    if (!this.#lives.has(hello.life)) {
-      throw new LinkFailure(
-        'unknown-life',
-        `life ${hello.life} of node ${hello.nodeName} is not a live member of the cluster`,
-      )
-    }
+    checkMember(this.#lives, hello)
     const link = this.#selectLink(hello)
     const current = link.connection
     if (current !== undefined && !isSurvivor(connection, current, this.#options.own.life < hello.life)) {
@@ -119,7 +110,13 @@ export class LifeLinks {
 }
 
 /** Returns whether a new connection replaces the current one. `isLesser`: the own life is less than the other one. */
-function isSurvivor(connection: LinkConnection, current: LinkConnection, isLesser: boolean): boolean {
+export function isSurvivor(connection: LinkConnection, current: LinkConnection, isLesser: boolean): boolean {
   if (connection.role === current.role) return true
   return (connection.role === 'dialer') === isLesser
+}
+
+/** Throws `LinkFailure` if the sender of a hello is not a live member. */
+export function checkMember(lives: ReadonlySet<Life>, { life, nodeName }: LinkHello): void {
+  if (lives.has(life)) return
+  throw new LinkFailure('unknown-life', `life ${life} of node ${nodeName} is not a live member of the cluster`)
 }

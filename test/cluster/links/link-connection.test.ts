@@ -245,6 +245,8 @@ test('a heartbeat has the time, the lease, and server and timeline of each store
   const heartbeat = {
     wallClockMs: 1_796_000_000_123.5,
     hasLease: true,
+    version: 12,
+    silenceMs: 3_200,
     stores: [{ systemIdentifier: '7432101234567890123', timeline: 3 }, undefined],
   }
   const bytes = encodeHeartbeat(heartbeat)
