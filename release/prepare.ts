@@ -9,7 +9,13 @@ import { fileURLToPath } from 'node:url'
 
 const checkout = fileURLToPath(new URL('../', import.meta.url))
 const sources = ['src', 'lib', 'dashboard', 'release', 'package.json', 'package-lock.json']
-const builds = ['dist/cli/main.js', 'dist/cli/worker.js', 'dist/cli/sqlite-worker.js', 'dist/dashboard/index.html']
+const builds = [
+  'dist/cli/main.js',
+  'dist/cli/worker.js',
+  'dist/cli/link-worker.js',
+  'dist/cli/sqlite-worker.js',
+  'dist/dashboard/index.html',
+]
 
 /** Time of the last change in milliseconds since 1970: of a file, or of everything in a folder. Adding or removing a file changes its folder. */
 function lastChangeMs(path: string): number {

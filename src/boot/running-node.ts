@@ -5,6 +5,7 @@ import type { GodwitConfig, Warning } from '../config/index.ts'
 import type {
   AccessRecords,
   Backups,
+  ClusterMembers,
   ConfigManager,
   ConfigOutcome,
   ConfigurationSources,
@@ -29,6 +30,8 @@ export interface NodeOptions {
   /** The script of a shard; tests use another one. */
   readonly shardEntry?: URL
   readonly restarts?: RestartPolicy
+  /** The members of the cluster, if `cluster.enable` is set. */
+  readonly clusterMembers?: ClusterMembers
   /** Time for the shards to stop; less than the ten seconds of the node. */
   readonly shardStopMs?: number
   /** Returns why a restart would fail: called before a request for it is accepted. */

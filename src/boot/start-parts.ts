@@ -17,6 +17,7 @@ import {
   type GatewayConfig,
   isDiskFull,
   keepReserve,
+  ClusterNode,
   createLibraryReporter,
   type ListenerManager,
   type Monitoring,
@@ -52,6 +53,8 @@ import { createAuditConsumer, createFilesConsumer, startScheduledBackups } from 
 import { createPluginManager } from './plugin-parts.ts'
 import type { NodeOptions, NodeStart, RunningNode } from './running-node.ts'
 
+const noMembers =
+  'cluster.enable: this version has no membership of nodes yet, so a cluster cannot be started (see Limitations); set it to false'
 /** Maximum time for the shards to stop: a part of the ten seconds of the node. */
 const defaultShardStopMs = 8_000
 
@@ -59,6 +62,7 @@ const defaultShardStopMs = 8_000
 export async function startParts(options: NodeOptions, foundation: PreparedParts): Promise<NodeStart> {
   const { config } = options
   const { directory, alarms } = foundation
+  if (config.cluster !== undefined && options.clusterMembers === undefined) return { problem: noMembers }
   const undo: Undo = { stop: async () => {} }
   try {
     const store = await openNodeStore({
@@ -99,13 +103,16 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const { log, alarms, directory, name } = foundation
   const clock = computeClockBaseMs(await readClock(store.client))
   const live = createListenerManager(config, foundation, () => supervisor)
-  const plan = await planShards({ ...toShardParts(foundation), listeners: live.placed, clockBaseMs: clock, config })
+  const cluster = createClusterNode(options, foundation)
+  const shardParts = { ...toShardParts(foundation), listeners: live.placed, hosted: cluster?.listHosted() }
+  const plan = await planShards({ ...shardParts, clockBaseMs: clock, config })
   const { starts, counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
   const { promise: broken, resolve: reportBroken } = Promise.withResolvers<string>()
   const sysTopics = createSysTopics(options, { nodeName: name, counters, readSupervisor: () => supervisor })
   alarms.listen((change, alarm) => sysTopics.publishAlarm(change, alarm))
-  const supervisor = createSupervisor({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, reportBroken })
+  const threads = { starts, maxHeapMb: memory.maxHeapMb, reportBroken, cluster }
+  const supervisor = createSupervisor({ options, foundation, store, ...threads })
   alarms.listen((change, alarm) => runRulesForAlarm(supervisor, change, alarm))
   const bridges = createBridgeConfig(foundation, supervisor)
   const rules = createRuleConfig(foundation, supervisor)
@@ -119,7 +126,7 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const consumers = { listeners: live, bridges, rules, gateways, shadowedCredentials, plugins }
   const configuration = await openConfiguration(options, foundation, { ...consumers, supervisor, sysTopics })
   await plugins.startEnabled()
-  const outcome = await supervisor.start()
+  const startProblem = await startThreads(supervisor, cluster)
   const reloadFiles = createFileReloader({ supervisor, observation, log })
   let closeManagement = closeNothing
   const reserve = keepReserve(directory)
@@ -131,13 +138,11 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
     sysTopics.stop()
     await plugins.stopAll()
     await supervisor.stop(options.shardStopMs ?? defaultShardStopMs)
-    await foundation.dashboard.remove()
-    await store.close()
-    await foundation.lock.release()
-    await log.close()
+    await cluster?.stop()
+    await closeFoundation(foundation, store)
   }
   undo.stop = stop
-  if (!outcome.ready) return undoStart(undo, { problem: outcome.message })
+  if (startProblem !== undefined) return undoStart(undo, { problem: startProblem })
   const control = new ShutdownRequests(log, options.findRestartProblem)
   const stored = { accessRecords, shadowedCredentials, namespaceLimits, ownStore: store.client, plugins }
   const limits = { config, listeners: live, maxFileConnections }
@@ -201,6 +206,24 @@ function createFileReloader({
   }
 }
 
+/** Starts the shards, and before them the links to other nodes. Returns why they cannot start; undefined: they accept clients. */
+async function startThreads(
+  supervisor: ShardSupervisor,
+  cluster: ClusterNode | undefined,
+): Promise<string | undefined> {
+  const problem = await cluster?.start(supervisor)
+  if (problem !== undefined) return problem
+  const outcome = await supervisor.start()
+  return outcome.ready ? undefined : outcome.message
+}
+
+async function closeFoundation({ dashboard, lock, log }: PreparedParts, store: NodeStore): Promise<void> {
+  await dashboard.remove()
+  await store.close()
+  await lock.release()
+  await log.close()
+}
+
 /** Places of files for the management API. */
 function toPlaces({ installation }: NodeOptions, { dashboard }: PreparedParts) {
   return { installationRoot: installation.root, dashboardSocket: dashboard.path }
@@ -245,7 +268,7 @@ function createSysTopics(
 ): SysTopics {
   const { intervalMs } = config.sysTopics
   const publish: SysTopicsOptions['publish'] = (messages) =>
-    readSupervisor().send(0, { kind: 'broker-messages', messages })
+    readSupervisor().sendToFirst({ kind: 'broker-messages', messages })
   return new SysTopics({ nodeName, version, counters, intervalMs, publish })
 }
 
@@ -256,6 +279,16 @@ interface SupervisorDependencies {
   readonly starts: readonly ShardStart[]
   readonly maxHeapMb: number
   readonly reportBroken: (message: string) => void
+  readonly cluster: ClusterNode | undefined
+}
+
+/** Returns undefined if the node is alone. */
+function createClusterNode(
+  { config: { cluster: config }, clusterMembers: members }: NodeOptions,
+  { name: nodeName, log, alarms }: PreparedParts,
+): ClusterNode | undefined {
+  if (config === undefined || members === undefined) return undefined
+  return new ClusterNode({ config, nodeName, members, log, alarms })
 }
 
 function createSupervisor({
@@ -265,11 +298,14 @@ function createSupervisor({
   starts,
   maxHeapMb,
   reportBroken,
+  cluster,
 }: SupervisorDependencies): ShardSupervisor {
   const { log, directory, alarms } = foundation
   return new ShardSupervisor({
     entry: options.shardEntry ?? shardEntry,
     starts,
+    hosted: cluster?.listHosted(),
+    threads: cluster,
     storeOwner: store.owner,
     log,
     restarts: options.restarts ?? defaultRestartPolicy,

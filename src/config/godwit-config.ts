@@ -15,6 +15,7 @@ import { type AutoSubscribeConfig, toAutoSubscriptions, toCountedTopics } from '
 
 const {
   node: nodeSection,
+  cluster: clusterSection,
   storage: storageSection,
   log: logSection,
   flapping_detect: flappingDetect,
@@ -26,6 +27,32 @@ const {
 
 /** Values that are undefined by default depend on the machine or on the installation: see their entries. */
 export type NodeConfig = SettingFields<typeof nodeSection.entries>
+
+const { tls: clusterTls } = clusterSection.entries
+
+/** Settings of a node of a cluster. */
+export interface ClusterConfig extends SettingFields<typeof clusterSection.entries> {
+  /** Of data connections; heartbeats use the next port. */
+  readonly listen: ClusterAddress
+  /** By which other nodes reach `listen`. */
+  readonly advertise: ClusterAddress
+  /** Undefined: connections are not encrypted. */
+  readonly tls: ClusterTls | undefined
+}
+
+export interface ClusterAddress {
+  /** Without brackets. */
+  readonly host: string
+  readonly port: number
+}
+
+/** PEM files. */
+export interface ClusterTls {
+  readonly caFile: string
+  readonly certFile: string
+  readonly keyFile: string
+  readonly keyPassword: string | undefined
+}
 
 export type SecurityProfile = NodeConfig['securityProfile']
 
@@ -106,6 +133,8 @@ export type BackupConfig = SettingFields<typeof backupSection.entries>
 
 export interface GodwitConfig {
   readonly node: NodeConfig
+  /** Undefined: the node is alone. */
+  readonly cluster: ClusterConfig | undefined
   readonly sysTopics: SysTopicsConfig
   readonly backup: BackupConfig
   /** Maximum size of the audit log. */
@@ -150,6 +179,7 @@ export interface GodwitConfig {
 }
 
 const bytesPerKibibyte = 1_024
+const loopback = '127.0.0.1'
 /** Contents of files that settings name, read by `loadConfig`. */
 export interface NamedFiles {
   /** Rules of `auth.acl.file`. */
@@ -167,6 +197,7 @@ export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings
   const { node, auth, limits, mqtt, storage, sys_topics: sysTopics } = values
   return {
     node: readSettingFields(nodeSection.entries, node),
+    cluster: toClusterConfig(values.cluster),
     core: toCoreConfig(values),
     autoSubscriptions: toAutoSubscriptions(values),
     countedTopics: toCountedTopics(values),
@@ -205,6 +236,28 @@ export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings
     settingTexts,
     places,
   }
+}
+
+function toClusterConfig(values: SettingValues['cluster']): ClusterConfig | undefined {
+  if (!values.enable) return undefined
+  const listen = toClusterAddress(values.listen)
+  return {
+    ...readSettingFields(clusterSection.entries, values),
+    listen,
+    advertise: values.advertise === undefined ? listen : toClusterAddress(values.advertise),
+    tls: toClusterTls(values.tls),
+  }
+}
+
+function toClusterAddress({ host = loopback, port }: SettingValues['cluster']['listen']): ClusterAddress {
+  return { host, port }
+}
+
+function toClusterTls(values: SettingValues['cluster']['tls']): ClusterTls | undefined {
+  const { caFile, certFile, keyFile, keyPassword } = readSettingFields(clusterTls.entries, values)
+  // `checkCluster` refuses some of them without the others.
+  if (caFile === undefined || certFile === undefined || keyFile === undefined) return undefined
+  return { caFile, certFile, keyFile, keyPassword }
 }
 
 function toNamespacesConfig(values: SettingValues['namespaces']): NamespacesConfig | undefined {

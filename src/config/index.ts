@@ -46,6 +46,7 @@ export type {
   RuleEngineConfig,
   DiskCacheConfig,
   FlappingConfig,
+  ClusterConfig,
   GodwitConfig,
   LimitsConfig,
   LogConfig,

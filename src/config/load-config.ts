@@ -4,6 +4,7 @@ import type { IncludeReader } from './hocon/reading.ts'
 import type { AclRule } from './acl/acl-rule.ts'
 import { type AclFile, readAclFile } from './acl/read-acl-file.ts'
 import { checkAuth } from './auth-config.ts'
+import { checkCluster } from './check/check-cluster.ts'
 import { checkGateways } from './check/check-gateways.ts'
 import { checkOidc } from './check/check-oidc.ts'
 import { checkListeners, warnOfProxies } from './cross-field-checks.ts'
@@ -81,6 +82,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const named = { aclRules: aclFile.rules, tokenKeys: tokenKeys.text, apiTokenKey: apiTokenKey.text }
   const config = toGodwitConfig(checked, named)
   errors.push(...checkListeners(config, checked.places), ...checkAuth(auth, checked.places))
+  errors.push(...checkCluster(checked.values, checked.places))
   errors.push(...checkGateways(checked.places), ...checkOidc(checked.values.dashboard, checked.places))
   if (errors.length > 0) return { errors: sortByPosition(errors, file) }
   const ofTokens = needsApiTokens ? [] : apiTokenKey.errors.map(toTokenWarning)

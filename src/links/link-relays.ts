@@ -8,7 +8,7 @@ import { LinkDecodeError } from './link-decode-error.ts'
 import type { LinkRecordWriter } from './link-record-writer.ts'
 import { recordKinds } from './record-kinds.ts'
 import { RelayAcceptor, type RelayAcceptorLink } from './relay-acceptor.ts'
-import { RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
+import { RelayedStream, type RelayedStreamLink, type RelayOrigin, type RemoteListener } from './relayed-stream.ts'
 import { readOrigin, readTraits, writeOrigin, writeTraits } from './relay-records.ts'
 
 export interface LinkRelaysDependencies {
@@ -43,7 +43,7 @@ export class LinkRelays implements RelayedStreamLink, RelayAcceptorLink {
   }
 
   /** Relays a connection to the peer from now on. `received`: data that its client has sent already. */
-  open(stream: ByteStream, listener: number, received: readonly Buffer[]): void {
+  open(stream: ByteStream, listener: number | RemoteListener, received: readonly Buffer[]): void {
     const relay = (this.#lastRelay = (this.#lastRelay + 1) >>> 0)
     const { remoteAddress, remotePort, credentials, gatewayClient } = stream
     const origin: RelayOrigin = { listener, remoteAddress, remotePort, credentials, gatewayClient }

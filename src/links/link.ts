@@ -29,7 +29,7 @@ import { LinkRelays } from './link-relays.ts'
 import { PublishReader } from './publish-reader.ts'
 import { PublishWriter } from './publish-writer.ts'
 import { encodingLevel, oldestReadableLevel, recordKinds } from './record-kinds.ts'
-import type { RelayedStream, RelayOrigin } from './relayed-stream.ts'
+import type { RelayedStream, RelayOrigin, RemoteListener } from './relayed-stream.ts'
 
 /** Bytes that were sent to a peer and that it has not handled. Beyond this number, the link is congested. */
 export const congestedFromBytes = 4_194_304
@@ -157,7 +157,7 @@ export class Link implements PeerSender {
   }
 
   /** See `LinkRelays.open`. */
-  relay(stream: ByteStream, listener: number, received: readonly Buffer[]): void {
+  relay(stream: ByteStream, listener: number | RemoteListener, received: readonly Buffer[]): void {
     this.#relays.open(stream, listener, received)
   }
 

@@ -3,10 +3,12 @@
 import type { GatewayClientTraits, StreamCredentials } from '../transports/index.ts'
 import type { FieldWriter } from './field-writer.ts'
 import type { LinkBufferReader } from './link-buffer-reader.ts'
-import type { RelayOrigin } from './relayed-stream.ts'
+import type { RelayOrigin, RemoteListener } from './relayed-stream.ts'
 
 const maxPort = 65_535
 const originFlags = { hasCredentials: 1, hasGatewayClient: 2 } as const
+const listenerKinds = { number: 0, ofOtherNode: 1 } as const
+const listenerFlags = { isLoopback: 1 } as const
 const credentialFlags = { hasCertificate: 1, hasPskIdentity: 2, hasCommonName: 4 } as const
 const traitFlags = {
   hasSleep: 1,
@@ -20,7 +22,8 @@ const traitFlags = {
 
 export function writeOrigin(fields: FieldWriter, origin: RelayOrigin): void {
   const { listener, remoteAddress, remotePort, credentials, gatewayClient } = origin
-  fields.putNumber(listener).putText(remoteAddress).putNumber(remotePort)
+  writeListener(fields, listener)
+  fields.putText(remoteAddress).putNumber(remotePort)
   fields.putUint8(
     (credentials === undefined ? 0 : originFlags.hasCredentials) |
       (gatewayClient === undefined ? 0 : originFlags.hasGatewayClient),
@@ -30,13 +33,28 @@ export function writeOrigin(fields: FieldWriter, origin: RelayOrigin): void {
 }
 
 export function readOrigin(reader: LinkBufferReader): RelayOrigin {
-  const listener = reader.number()
+  const listener = readListener(reader)
   const remoteAddress = reader.text()
   const remotePort = reader.number(maxPort)
   const flags = reader.flags(originFlags.hasCredentials | originFlags.hasGatewayClient)
   const credentials = (flags & originFlags.hasCredentials) === 0 ? undefined : readCredentials(reader)
   const gatewayClient = (flags & originFlags.hasGatewayClient) === 0 ? undefined : readTraits(reader)
   return { listener, remoteAddress, remotePort, credentials, gatewayClient }
+}
+
+function writeListener(fields: FieldWriter, listener: number | RemoteListener): void {
+  if (typeof listener === 'number') return void fields.putUint8(listenerKinds.number).putNumber(listener)
+  const { kind, name, port, isLoopback } = listener
+  fields.putUint8(listenerKinds.ofOtherNode).putText(kind).putText(name).putNumber(port)
+  fields.putUint8(isLoopback ? listenerFlags.isLoopback : 0)
+}
+
+function readListener(reader: LinkBufferReader): number | RemoteListener {
+  if (reader.flags(listenerKinds.ofOtherNode) === listenerKinds.number) return reader.number()
+  const kind = reader.text()
+  const name = reader.text()
+  const port = reader.number(maxPort)
+  return { kind, name, port, isLoopback: reader.flags(listenerFlags.isLoopback) === listenerFlags.isLoopback }
 }
 
 function writeCredentials(fields: FieldWriter, { certificate, pskIdentity }: StreamCredentials): void {

@@ -33,10 +33,22 @@ export interface RelayedStreamLink {
   relayDrain(relay: number): void
 }
 
+/**
+ * A listener of another node. The home of the session has the settings of a listener of this name, because the nodes of a cluster have the same
+ * configuration. What depends on the machine comes from the node that accepted the client.
+ */
+export interface RemoteListener {
+  readonly kind: string
+  readonly name: string
+  readonly port: number
+  /** Only the machine of the other node can reach it. */
+  readonly isLoopback: boolean
+}
+
 /** The origin of a relayed client. */
 export interface RelayOrigin {
-  /** The number of its listener, which is the same on every shard. */
-  readonly listener: number
+  /** The number of its listener, which is the same on every shard of a node; or the listener of another node. */
+  readonly listener: number | RemoteListener
   readonly remoteAddress: string
   readonly remotePort: number
   readonly credentials: StreamCredentials | undefined

@@ -65,6 +65,8 @@ export { type NewTrace, type TraceRecord, Traces } from './observe/trace-files.t
 export { type MemoryObservation, monitorMemory } from './shards/memory-monitoring.ts'
 export { type NodeStore, openNodeStore } from './shards/node-store.ts'
 export { type QueryableShards, queryShard } from './shards/query-shard.ts'
+export type { ClusterMembers, ClusterView } from './cluster/cluster-members.ts'
+export { ClusterNode } from './cluster/cluster-node.ts'
 export { toConnectionLimits, type MemoryPlan, planShards, resolveShardCount } from './shards/shard-plan.ts'
 export { ShardSupervisor } from './shards/shard-supervisor.ts'
 export { defaultRestartPolicy, type RestartPolicy } from './shards/supervised-shard.ts'

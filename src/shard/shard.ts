@@ -186,10 +186,10 @@ export class Shard {
     })
   }
 
-  /** Adds the link to another shard of the node. */
-  addLink(peer: PeerNumber, port: LinkPort): void {
+  /** Adds the link to another shard, of this node or of another one. */
+  addLink(peer: PeerNumber, port: LinkPort, isRemote: boolean): void {
     if (this.peers === undefined) throw createAssertionError(`link to shard ${peer}, but the node has one shard`)
-    this.peers.add(peer, port)
+    this.peers.add(peer, port, isRemote)
   }
 
   /** From now on, other shards may relay connections of clients to this shard. */

@@ -145,6 +145,7 @@ async function run(): Promise<void> {
     log,
     identity,
     findListener,
+    findListenerByName: (kind, name) => listeners.findByName(kind, name),
     acceptGatewayStream: (stream, number) => gateways.acceptDatagrams(stream, number),
     onFirstMessage: raiseInliningLimit,
     reportLinkFailure: (peer) => postToNode({ kind: 'link-failed', peer }),
@@ -153,14 +154,13 @@ async function run(): Promise<void> {
     fail,
   })
   shard = running
-  running.eventLog.tracer = createTracer(start.traces ?? [])
-  running.eventLog.autoSubscriber = createAutoSubscriber(running)
+  observeClients(running)
   await restoreAccess(store, running.access)
   await restoreBroker(store, running.core, { nowMs: clock.nowMs(), mark: openCrashMarker(start) })
   running.handleInput({ kind: 'tick' })
   client.onTrouble = () => running.commits.setTrouble(client.trouble)
   client.onTrouble()
-  for (const { peer, port } of start.links ?? []) running.addLink(peer, createLinkPort(port))
+  addLinks(running)
   const rules = createRules(running, clock)
   usersOfLibraries = rules
   handleMessage = (message) =>
@@ -169,6 +169,16 @@ async function run(): Promise<void> {
   await acceptClients(running, listeners, rules, gateways)
   startBridges(running, store, clock)
   heap = createHeapManager(running)
+}
+
+function observeClients(running: Shard): void {
+  running.eventLog.tracer = createTracer(start.traces ?? [])
+  running.eventLog.autoSubscriber = createAutoSubscriber(running)
+}
+
+function addLinks(running: Shard): void {
+  for (const { peer, port, isRemote = false } of start.links ?? [])
+    running.addLink(peer, createLinkPort(port), isRemote)
 }
 
 /** Collects garbage while the thread is idle, and on request. */
@@ -313,7 +323,7 @@ function handleNodeMessage(
     heap?.setShort(message.level !== 'normal')
   } else if (message.kind === 'collect-garbage') heap?.collectNow()
   else if (message.kind === 'client-filters') shard.bridges?.filters.receive(message.from, message.notice)
-  else if (message.kind === 'link') shard.addLink(message.peer, createLinkPort(message.port))
+  else if (message.kind === 'link') shard.addLink(message.peer, createLinkPort(message.port), message.isRemote ?? false)
   else if (message.kind === 'reload-files') Promise.all([listeners.reload(), gateways.reload()]).catch(fail)
   else if (message.kind === 'listeners') {
     const { change } = message

@@ -38,6 +38,7 @@ export const alarmPrefixes = [
   'dead-letters:',
   'source:',
   'gateway:',
+  'node-unreachable:',
   'session-queue:',
   'store-unreplicated:',
   'store-went-back:',

@@ -122,6 +122,7 @@ export const architectureRules: ArchitectureRules = {
       ['listeners/'],
       ['observe/'],
       ['shards/'],
+      ['cluster/'],
       ['records/'],
       ['admins/'],
       ['bridges/'],

@@ -45,6 +45,17 @@ class Relay {
 
 const ignore = (): void => {}
 
+test('a relayed connection of another node has the name of its listener', () => {
+  const pair = new LinkedPair()
+  const remote = { kind: 'ssl', name: 'fleet', port: 8883, isLoopback: false }
+  for (const origin of [remote, { ...remote, isLoopback: true }]) pair.links[0].relay(new FakeStream(), origin, [])
+  pair.settle()
+  assert.deepEqual(
+    pair.owners[1].relayed.map(({ origin }) => origin.listener),
+    [remote, { ...remote, isLoopback: true }],
+  )
+})
+
 test('a relayed connection has the address, the credentials and the received bytes of its client', () => {
   const pair = new LinkedPair()
   const credentials = { certificate: undefined, pskIdentity: 'device-7' }

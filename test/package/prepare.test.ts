@@ -38,7 +38,13 @@ async function prepare(root: string): Promise<string> {
   return readFile(join(root, 'built'), 'utf8').catch(() => 'nothing')
 }
 
-const builds = ['dist/cli/main.js', 'dist/cli/worker.js', 'dist/cli/sqlite-worker.js', 'dist/dashboard/index.html']
+const builds = [
+  'dist/cli/main.js',
+  'dist/cli/worker.js',
+  'dist/cli/link-worker.js',
+  'dist/cli/sqlite-worker.js',
+  'dist/dashboard/index.html',
+]
 const current = Object.fromEntries(builds.map((path) => [path, late]))
 
 test('npm prepare builds nothing while the builds are newer than their sources, because a broker may run from them', async (t) => {

@@ -43,8 +43,8 @@ export class LinkedShards {
     const { port1, port2 } = new MessageChannel()
     this.#ports.set(`${left}-${right}`, port1)
     this.#ports.set(`${right}-${left}`, port2)
-    this.stages[left]?.shard.addLink(right, createLinkPort(port1))
-    this.stages[right]?.shard.addLink(left, createLinkPort(port2))
+    this.stages[left]?.shard.addLink(right, createLinkPort(port1), false)
+    this.stages[right]?.shard.addLink(left, createLinkPort(port2), false)
   }
 
   /** Closes all links of the shard, so that its peers receive nothing more from it. */

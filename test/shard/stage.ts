@@ -97,6 +97,7 @@ export class ShardStage {
         logLevel: 'debug',
         ...options.start,
       },
+      findListenerByName: () => undefined,
       findListener: (number) => (number === listener.number ? listener : undefined),
       acceptGatewayStream: () => false,
       store: this.store,

@@ -4,6 +4,7 @@ import { auth } from './auth.ts'
 import { httpServer } from './http-server.ts'
 import { backup } from './backup.ts'
 import { bridges, sqlite } from './bridges.ts'
+import { cluster } from './cluster.ts'
 import { dashboard } from './dashboard.ts'
 import { eventMessage } from './event-message.ts'
 import { delayed } from './delayed.ts'
@@ -27,6 +28,7 @@ import { dds, exchangeClient, forwardRules, parquet, plugin, preset, rules, vsom
 export const root = markIgnored(
   section('The configuration of Godwit.', {
     node,
+    cluster,
     listeners,
     mqtt,
     retainer,

@@ -152,7 +152,8 @@ export class NodeSockets {
   }
 
   #listen(): Promise<Listener> {
-    const { listen, security, onRefused } = this.#options
+    const { listen, security } = this.#options
+    const onRefused = (reason: string): void => this.#options.onRefused(reason)
     const options: TcpListenOptions = {
       ...listen,
       limits: new ConnectionLimit(maxConnections),
@@ -182,7 +183,8 @@ export class NodeSockets {
   }
 
   #connect(stream: ByteStream, role: LinkRole, node: OtherNode | undefined): LinkConnection {
-    const { purpose, identity, monotonicMs } = this.#options
+    const { purpose, identity } = this.#options
+    const readMs = (): number => this.#options.monotonicMs()
     const address = `${stream.remoteAddress}:${stream.remotePort}`
     let nodeName = node?.name
     let wasEstablished = false
@@ -193,10 +195,10 @@ export class NodeSockets {
       expectedLife: node?.life,
       secret: this.#secret,
       challenge: createChallenge(),
-      nowMs: monotonicMs(),
+      nowMs: readMs(),
       establish: (established, hello) => {
         nodeName = hello.nodeName
-        const receiver = this.#options.admit(established, hello, monotonicMs())
+        const receiver = this.#options.admit(established, hello, readMs())
         wasEstablished = true
         this.#endHandshake(established)
         this.#options.onEstablished(hello, address)
@@ -211,7 +213,7 @@ export class NodeSockets {
         this.#options.onEnd({ ...end, role, address, nodeName, wasEstablished })
       },
     })
-    const nodeStream = new NodeStream(stream, connection, monotonicMs)
+    const nodeStream = new NodeStream(stream, connection, readMs)
     this.#streams.set(connection, nodeStream)
     nodeStream.planWrite()
     return connection

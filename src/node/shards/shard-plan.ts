@@ -68,6 +68,8 @@ export interface ShardPlanInput {
   readonly access: AccessSettings
   readonly nodeName: string
   readonly clockBaseMs: number
+  /** Numbers of the shards that this node runs; undefined: all. */
+  readonly hosted?: readonly number[] | undefined
 }
 
 /** A shard number is one byte in keys of the store, including that of the main thread. */
@@ -80,14 +82,17 @@ const heapShare = 0.75
 const minHeapMb = 256
 const bytesPerMb = 1_048_576
 
-/** `node.shards`, or one for each core that this process may use. */
+/** The shards of the cluster, wherever they run; without a cluster `node.shards`, or one for each core that this process may use. */
 export function resolveShardCount(config: GodwitConfig): number {
+  if (config.cluster !== undefined) return config.cluster.shards
   return config.node.shards ?? Math.min(availableParallelism(), maxShards)
 }
 
 export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
   const { config, directory, listeners, bridges, brokerName, rules, gateways, access, clockBaseMs } = input
   const shards = resolveShardCount(config)
+  // A part of the memory for each thread.
+  const parts = Math.max(1, input.hosted?.length ?? shards)
   const counters = createCounterTable(shards)
   const histograms = createHistogramTable(shards)
   const maxFileConnections = await computeMaxConnections()
@@ -110,7 +115,7 @@ export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
     brokerName,
     rules,
     gateways,
-    ...toConnectionLimits(config, shards),
+    ...toConnectionLimits(config, parts),
     core: config.core,
     autoSubscriptions: config.autoSubscriptions,
     namespaces: config.namespaces,
@@ -120,10 +125,10 @@ export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
     storage: config.storage,
     access,
     maxPropertyBytes: config.maxPropertyBytes,
-    maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shards),
-    maxUnfinishedBytesTotal: Math.floor(maxUnfinishedBytes / shards),
+    maxUnsentBytesTotal: Math.floor(maxUnsentBytes / parts),
+    maxUnfinishedBytesTotal: Math.floor(maxUnfinishedBytes / parts),
     memoryTable: memory.table,
-    memoryPartBytes: Math.floor(memory.limitBytes / shards),
+    memoryPartBytes: Math.floor(memory.limitBytes / parts),
     connectionSlots,
     maxFileConnections,
     fileConnectionSlots,

@@ -35,8 +35,21 @@ export interface ShardSupervisorOptions {
   /** A shard failed too often: the node cannot continue. */
   onRestartLimit(message: string): void
   readonly alarms: Alarms
+  /** Numbers of the shards that run on this node from the start; undefined: all. */
+  readonly hosted?: readonly number[] | undefined
+  /** Undefined: the node is not part of a cluster. */
+  readonly threads?: ShardThreadObserver | undefined
   /** Puts a record into quarantine, because a shard failed twice when it read it. Resolves when that is done. */
   quarantine(suspect: CrashCandidate): Promise<void>
+}
+
+/** What a cluster must know of the shards of this node. */
+export interface ShardThreadObserver {
+  /** A thread of the shard starts: other nodes link to it. */
+  handleThreadStart(shard: number): void
+  handleThreadEnd(shard: number): void
+  /** The link to a shard of another node ended, because its bytes could not be read. */
+  handleLinkFailure(shard: number): void
 }
 
 /** Without a pause, a message that can never be read would open links all the time. */
@@ -44,6 +57,9 @@ const reopenLinkAfterMs = 1_000
 
 export class ShardSupervisor {
   readonly #shards: readonly SupervisedShard[]
+  /** Shards of this node. Those of other nodes have no thread. */
+  readonly #hosted: Set<number>
+  readonly #threads: ShardThreadObserver | undefined
   /** Receives lines for traces. */
   onTrace: (trace: string, line: TraceLine) => void = () => {}
   /** Receives the state of a shard's bridges. */
@@ -60,6 +76,8 @@ export class ShardSupervisor {
     this.#lastChange = 0
     this.#lastQuery = 0
     this.#waitingPorts = starts.map(() => new Map())
+    this.#hosted = new Set(options.hosted ?? starts.keys())
+    this.#threads = options.threads
     this.#shards = starts.map(
       (start, number) =>
         new SupervisedShard({
@@ -78,8 +96,12 @@ export class ShardSupervisor {
           forwardFilters: (notice) => this.#forwardFilters(number, notice),
           onLinkFailure: (peer) => void setTimeout(() => this.#reopenLink(number, peer), reopenLinkAfterMs).unref(),
           onTrace: (trace, line) => this.onTrace(trace, line),
-          createLinks: () => this.#createLinks(number),
+          createLinks: () => {
+            this.#threads?.handleThreadStart(number)
+            return this.#createLinks(number)
+          },
           onThreadEnd: (ended) => {
+            this.#threads?.handleThreadEnd(number)
             freeConnectionSlots(ended)
             this.#closeWaitingPorts(number)
           },
@@ -89,18 +111,42 @@ export class ShardSupervisor {
 
   /** Resolves when all accept connections, or with the reason why one of them cannot. */
   async start(): Promise<ShardStartOutcome> {
-    const outcomes = await Promise.all(this.#shards.map((shard) => shard.start()))
+    const outcomes = await Promise.all([...this.#hosted].map((shard) => this.#shards[shard].start()))
     return outcomes.find((outcome) => !outcome.ready) ?? { ready: true }
   }
 
   /** Stops all shards at the same time. A shard that does not stop within `deadlineMs` is terminated. */
   async stop(deadlineMs: number): Promise<void> {
-    await Promise.all(this.#shards.map((shard) => shard.stop(deadlineMs)))
+    await Promise.all([...this.#hosted].map((shard) => this.#shards[shard].stop(deadlineMs)))
+  }
+
+  /** This node becomes the home of a shard. Resolves when it accepts clients, or with the reason why it cannot. */
+  startShard(shard: number): Promise<ShardStartOutcome> {
+    this.#hosted.add(shard)
+    return this.#shards[shard].start()
+  }
+
+  /** This node is not the home of a shard any more. */
+  async stopShard(shard: number, deadlineMs: number): Promise<void> {
+    await this.#shards[shard].stop(deadlineMs)
+    this.#hosted.delete(shard)
+  }
+
+  /** Gives a shard a link to a shard of another node. The port is closed if the shard has no thread. */
+  addRemoteLink(shard: number, peer: number, port: MessagePort): void {
+    const supervised = this.#shards[shard]
+    if (supervised.hasThread) supervised.send({ kind: 'link', peer, port, isRemote: true }, [port])
+    else port.close()
   }
 
   /** Sends a message to one shard; drops it if the shard is not running. */
   send(shard: number, message: NodeToShard): void {
     this.#shards[shard]?.send(message)
+  }
+
+  /** Sends a message to the shard of this node with the lowest number; drops it if the shard is not running. */
+  sendToFirst(message: NodeToShard): void {
+    this.send(Math.min(...this.#hosted), message)
   }
 
   /** Sends a message to the first running shard. */
@@ -165,7 +211,7 @@ export class ShardSupervisor {
   #createLinks(number: number): ShardLink[] {
     const waiting = this.#waitingPorts[number]
     return this.#shards.flatMap((other, peer): ShardLink[] => {
-      if (peer === number) return []
+      if (peer === number || !this.#hosted.has(peer)) return []
       const port = waiting.get(peer)
       waiting.delete(peer)
       return [{ peer, port: port ?? this.#createLink(number, other, peer) }]
@@ -181,6 +227,7 @@ export class ShardSupervisor {
 
   /** Opens a new link between two running shards. A shard that starts meanwhile gets its links then. */
   #reopenLink(number: number, peer: number): void {
+    if (!this.#hosted.has(peer)) return this.#threads?.handleLinkFailure(number)
     const shard = this.#shards[number]
     if (!shard.hasThread) return
     const port = this.#createLink(number, this.#shards[peer], peer)

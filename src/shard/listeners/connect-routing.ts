@@ -86,7 +86,7 @@ export class ConnectRouting {
     listener: ShardListener,
     { peer, connect, received }: { peer: number; connect: ConnectPacket; received: Buffer },
   ): void {
-    const isRelayed = this.#peers.relay(peer, output.stream, listener.number, received)
+    const isRelayed = this.#peers.relay(peer, output.stream, listener, received)
     if (!isRelayed) this.#refuseUnavailable(output, listener, connect)
   }
 

@@ -55,6 +55,11 @@ export class ListenerSet {
     return this.#known.get(number)
   }
 
+  /** Returns a listener of any shard by its name in the configuration. */
+  findByName(kind: string, name: string): ShardListener | undefined {
+    return [...this.#known.values()].find((listener) => listener.kind === kind && listener.name === name)
+  }
+
   /** Opens the required listeners. Rejects if one cannot be opened. */
   openAll(): Promise<void> {
     return this.#runInOrder(async () => {

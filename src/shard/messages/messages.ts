@@ -25,9 +25,11 @@ export type { CertificateField } from '../../config/index.ts'
 
 export type { ShardListener } from './shard-listener.ts'
 
-/** A link to another shard of the node: one port of a `MessageChannel`, whose other port that shard has. */
+/** A link to another shard: one port of a `MessageChannel`, whose other port that shard or the link thread has. */
 export interface ShardLink {
   readonly peer: PeerNumber
+  /** The other shard runs on another node, which has other listeners. */
+  readonly isRemote?: boolean | undefined
   /** Must be in the transfer list of the message. */
   readonly port: MessagePort
 }

@@ -20,12 +20,16 @@ import {
   type LinkPort,
   type RelayedStream,
   type RelayOrigin,
+  type RemoteListener,
 } from '../../links/index.ts'
 import type { TopicTable } from '../../protocol/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import type { ShardDependencies } from '../runtime/shard-dependencies.ts'
 import { isClockDue } from '../runtime/turn-limits.ts'
+
+/** In place of the number of a listener of this node: clients of another node's listener stay when a listener of this node closes. */
+const remoteListenerNumber = -1
 
 /** Number of messages of a peer that are handled between two reads of the clock. */
 const inputsBetweenClockReads = 256
@@ -41,7 +45,10 @@ export interface PeerLinksDependencies {
   isFull(): boolean
   carryOut(): void
   planTurnEnd(): void
-  readonly dependencies: Pick<ShardDependencies, 'log' | 'findListener' | 'acceptGatewayStream' | 'reportLinkFailure'>
+  readonly dependencies: Pick<
+    ShardDependencies,
+    'findListener' | 'findListenerByName' | 'acceptGatewayStream' | 'reportLinkFailure' | 'log'
+  >
   /** Accepts a client whose socket belongs to another shard. */
   acceptRelayed(stream: ByteStream, listener: ShardListener): void
 }
@@ -53,7 +60,9 @@ export class PeerLinks implements LinkDependencies {
   readonly #shard: PeerLinksDependencies
   readonly #links = new Map<PeerNumber, Link>()
   /** Ports of shards that restarted before the end of their old link was reported. Each is used when the old link has ended. */
-  readonly #nextPorts = new Map<PeerNumber, LinkPort>()
+  readonly #nextPorts = new Map<PeerNumber, { readonly port: LinkPort; readonly isRemote: boolean }>()
+  /** Peers on other nodes. */
+  readonly #remotePeers = new Set<PeerNumber>()
   #dirty: Link[] = []
   /** Links with more messages than one turn handles. */
   #backlog = new Set<Link>()
@@ -87,18 +96,21 @@ export class PeerLinks implements LinkDependencies {
     return relayedChunks
   }
 
-  /** Returns whether all running shards have reported that they will send nothing more. */
+  /** Returns whether all running shards of this node have reported that they will send nothing more. Other nodes do not stop with this one. */
   get isQuiet(): boolean {
-    for (const link of this.#links.values()) if (!this.#finalNotices.has(link)) return false
+    for (const [peer, link] of this.#links) {
+      if (!this.#finalNotices.has(link) && !this.#remotePeers.has(peer)) return false
+    }
     return true
   }
 
-  add(peer: PeerNumber, port: LinkPort): void {
+  /** `isRemote`: the shard runs on another node. */
+  add(peer: PeerNumber, port: LinkPort, isRemote: boolean): void {
     if (this.#isClosed) return port.close()
     const old = this.#links.get(peer)
-    if (old === undefined) return this.#join(peer, port)
-    this.#nextPorts.get(peer)?.close()
-    this.#nextPorts.set(peer, port)
+    if (old === undefined) return this.#join(peer, port, isRemote)
+    this.#nextPorts.get(peer)?.port.close()
+    this.#nextPorts.set(peer, { port, isRemote })
     old.close()
   }
 
@@ -112,11 +124,20 @@ export class PeerLinks implements LinkDependencies {
     }
   }
 
-  /** Relays a connection to the shard of its session. Returns false if that shard is not running. */
-  relay(peer: PeerNumber, stream: ByteStream, listener: number, received: Buffer): boolean {
+  /**
+   * Relays a connection to the shard of its session. `listener`: a number for datagrams of a gateway, which are not relayed to other nodes.
+   * Returns false if that shard is not running, or cannot be reached.
+   */
+  relay(peer: PeerNumber, stream: ByteStream, listener: ShardListener | number, received: Buffer): boolean {
     const link = this.#links.get(peer)
-    link?.relay(stream, listener, [received])
-    return link !== undefined
+    if (link === undefined) return false
+    if (!this.#remotePeers.has(peer)) {
+      link.relay(stream, typeof listener === 'number' ? listener : listener.number, [received])
+      return true
+    }
+    if (typeof listener === 'number') return false
+    link.relay(stream, toRemoteListener(listener), [received])
+    return true
   }
 
   /** Sends messages of the core. Messages for a failed shard are dropped. When it has restarted, the core sends its outbox again. */
@@ -207,9 +228,9 @@ export class PeerLinks implements LinkDependencies {
     this.#finalNotices.delete(link)
     this.#handleInput({ kind: 'peer-left', peer })
     this.#shard.planTurnEnd()
-    const nextPort = this.#nextPorts.get(peer)
+    const next = this.#nextPorts.get(peer)
     this.#nextPorts.delete(peer)
-    if (nextPort !== undefined) this.add(peer, nextPort)
+    if (next !== undefined) this.add(peer, next.port, next.isRemote)
   }
 
   #reportFailure(peer: PeerNumber, { message: reason }: LinkDecodeError): void {
@@ -218,15 +239,27 @@ export class PeerLinks implements LinkDependencies {
     dependencies.reportLinkFailure(peer)
   }
 
-  #accept(stream: RelayedStream, origin: RelayOrigin): void {
-    const listener = this.#shard.dependencies.findListener(origin.listener)
+  #accept(stream: RelayedStream, { listener: origin }: RelayOrigin): void {
+    if (typeof origin !== 'number') return this.#acceptRemote(stream, origin)
+    const listener = this.#shard.dependencies.findListener(origin)
     // The listener was closed while the client was being relayed.
     if (listener === undefined) stream.destroy()
-    else if (!this.#shard.dependencies.acceptGatewayStream(stream, origin.listener))
-      this.#shard.acceptRelayed(stream, listener)
+    else if (!this.#shard.dependencies.acceptGatewayStream(stream, origin)) this.#shard.acceptRelayed(stream, listener)
   }
 
-  #join(peer: PeerNumber, port: LinkPort): void {
+  /** Accepts a client of a listener of another node. Without a listener of this name, the authentication of its clients is unknown. */
+  #acceptRemote(stream: RelayedStream, { kind, name, port, isLoopback }: RemoteListener): void {
+    const listener = this.#shard.dependencies.findListenerByName(kind, name)
+    if (listener !== undefined)
+      return this.#shard.acceptRelayed(stream, { ...listener, number: remoteListenerNumber, port, isLoopback })
+    const remedy = 'configure it on all nodes of the cluster'
+    this.#shard.dependencies.log.warn('listener unknown on this node', { listener: `${kind}:${name}`, remedy })
+    stream.destroy()
+  }
+
+  #join(peer: PeerNumber, port: LinkPort, isRemote: boolean): void {
+    if (isRemote) this.#remotePeers.add(peer)
+    else this.#remotePeers.delete(peer)
     this.#links.set(peer, new Link(peer, port, this))
     this.#handleInput({ kind: 'peer-joined', peer })
     this.#shard.carryOut()
@@ -257,4 +290,8 @@ export class PeerLinks implements LinkDependencies {
   #handleInput(input: Input): void {
     this.#shard.core.handle(input, this.#shard.turnMs())
   }
+}
+
+function toRemoteListener({ kind, name, port, isLoopback }: ShardListener): RemoteListener {
+  return { kind, name, port, isLoopback }
 }

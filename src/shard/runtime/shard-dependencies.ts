@@ -16,6 +16,8 @@ export interface ShardDependencies {
   readonly ruleHook: RuleHook
   /** Returns a listener of any shard by its number. Undefined: the listener is closed. */
   findListener(number: number): ShardListener | undefined
+  /** Returns the listener of this node with the kind and the name of a listener of another node. */
+  findListenerByName(kind: string, name: string): ShardListener | undefined
   /** Accepts a relayed stream that carries datagrams of a gateway and belongs to no client. Returns false for other streams. `number`: its listener. */
   acceptGatewayStream(stream: ByteStream, number: number): boolean
   /** Random text, so that assigned client IDs cannot be guessed. */
