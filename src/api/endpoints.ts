@@ -39,6 +39,7 @@ import { liveEndpoints } from './live/endpoints.ts'
 import { loginEndpoints } from './login/endpoints.ts'
 import { monitorEndpoints } from './monitor/endpoints.ts'
 import { namespaceEndpoints } from './namespaces/endpoints.ts'
+import { moduleEndpoints } from './modules/endpoints.ts'
 import { pluginEndpoints } from './plugins/endpoints.ts'
 import { v4PluginEndpoints } from './plugins/v4-endpoints.ts'
 import { userEndpoints } from './accounts/user-endpoints.ts'
@@ -83,6 +84,7 @@ export const endpoints = {
   ...topicMetricsEndpoints,
   ...monitorEndpoints,
   ...liveEndpoints,
+  ...moduleEndpoints,
   ...pluginEndpoints,
   ...v4PluginEndpoints,
 }

@@ -53,6 +53,7 @@ import { createLoginHandlers } from './login/login.ts'
 import { createLiveHandlers } from './live/live.ts'
 import { createMonitorHandlers } from './monitor/monitor.ts'
 import { createNamespaceHandlers } from './namespaces/namespaces.ts'
+import { createModuleHandlers } from './modules/modules.ts'
 import { createPluginHandlers } from './plugins/plugins.ts'
 import { createV4PluginHandlers } from './plugins/v4.ts'
 import { createUserV5Handlers } from './accounts/users.ts'
@@ -136,6 +137,7 @@ function createHandlers(
     ...createUserV5Handlers(accounts),
     ...createMonitorHandlers(context),
     ...createLiveHandlers(live),
+    ...createModuleHandlers(context),
     ...createPluginHandlers(context),
     ...createV4PluginHandlers(context),
   }

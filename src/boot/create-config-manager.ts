@@ -105,8 +105,10 @@ const shardSettingPrefixes = [
   'flapping_detect.',
   'limits.',
   'mqtt.',
+  'modules.',
   'retainer.',
   'rewrite',
+  'sys_topics.client_events',
   'log.level',
 ]
 
@@ -121,7 +123,7 @@ function createShardsConsumer({
     apply: async (config) => {
       const converted = toAccessSettings(config, secret)
       if ('problem' in converted) return converted
-      const { autoSubscriptions, core, maxPropertyBytes, log } = config
+      const { autoSubscriptions, core, maxPropertyBytes, log, sysTopics } = config
       const { access } = converted
       const limits = toConnectionLimits(config, supervisor.size)
       const settings: ShardSettings = {
@@ -130,6 +132,7 @@ function createShardsConsumer({
         access,
         maxPropertyBytes,
         logLevel: resolveLogLevel(log),
+        publishesClientEvents: sysTopics.clientEvents,
         ...limits,
       }
       await supervisor.change((change) => ({ kind: 'settings', change, settings }), settings)

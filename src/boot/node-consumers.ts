@@ -1,7 +1,14 @@
 // Consumers of settings that the main thread applies itself: files, the audit log, and the schedule of backups.
 
 import type { GodwitConfig } from '../config/index.ts'
-import { type AuditLog, type Backups, type ConfigConsumer, ScheduledBackups } from '../node/index.ts'
+import {
+  type Alarms,
+  type AuditLog,
+  type Backups,
+  type ConfigConsumer,
+  ModuleAlarms,
+  ScheduledBackups,
+} from '../node/index.ts'
 import type { RunningManagement } from './management.ts'
 
 export function createAuditConsumer(audit: AuditLog): ConfigConsumer {
@@ -12,6 +19,13 @@ export function createAuditConsumer(audit: AuditLog): ConfigConsumer {
       return undefined
     },
   }
+}
+
+/** Raises the alarms about modules, now and after changes. */
+export function createModuleAlarms(config: GodwitConfig, alarms: Alarms): ConfigConsumer {
+  const consumer = new ModuleAlarms(alarms)
+  consumer.check(config)
+  return consumer
 }
 
 /** Starts automatic backups. */

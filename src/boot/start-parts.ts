@@ -49,7 +49,12 @@ import {
 } from './config-parts.ts'
 import { createConfigManager } from './create-config-manager.ts'
 import { startManagement } from './management.ts'
-import { createAuditConsumer, createFilesConsumer, startScheduledBackups } from './node-consumers.ts'
+import {
+  createAuditConsumer,
+  createFilesConsumer,
+  createModuleAlarms,
+  startScheduledBackups,
+} from './node-consumers.ts'
 import { createPluginManager } from './plugin-parts.ts'
 import type { NodeOptions, NodeStart, RunningNode } from './running-node.ts'
 
@@ -155,7 +160,13 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const schedule = startScheduledBackups(config, node.backups)
   closeManagement = () => schedule.endWith(management)
   const filesConsumer = createFilesConsumer(reloadFiles)
-  const own = [filesConsumer, schedule.consumer, createAuditConsumer(audit), namespaceLimits.consumer]
+  const own = [
+    filesConsumer,
+    schedule.consumer,
+    createAuditConsumer(audit),
+    namespaceLimits.consumer,
+    createModuleAlarms(config, alarms),
+  ]
   for (const consumer of [management.consumer, ...own]) configuration.addConsumer(consumer)
   sysTopics.start()
   await configuration.recordStart()

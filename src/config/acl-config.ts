@@ -18,7 +18,7 @@ export interface AclConfig
   readonly decisionTtlMs: number
 }
 
-export function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[]): AclConfig {
+export function toAclConfig({ auth, modules, node }: SettingValues, fileRules: readonly AclRule[]): AclConfig {
   const { acl, cache, http_auth: service } = auth
   const usesService = service.enable && service.acl_req.url !== undefined
   // If any rule is configured, actions without a rule are denied.
@@ -27,7 +27,7 @@ export function toAclConfig({ auth, node }: SettingValues, fileRules: readonly A
   return {
     ...readSettingFields(aclDecisions, auth),
     ...readSettingFields(authorizationCache.entries, cache),
-    rules: [...acl.rules, ...fileRules],
+    rules: modules.acl_internal ? [...acl.rules, ...fileRules] : [],
     file: acl.file,
     noMatch: auth.no_match ?? defaultNoMatch,
     usesService,

@@ -85,7 +85,10 @@ type AuthValues = SettingValues['auth']
 type RequestValues = AuthValues['http_auth']['auth_req']
 
 /** `tokenKeys`: content of the file for token keys. Invalid parts (see `checkAuth`) do not affect the others. */
-export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): AuthConfig {
+export function toAuthConfig(
+  { auth, modules }: Pick<SettingValues, 'auth' | 'modules'>,
+  tokenKeys: string | undefined,
+): AuthConfig {
   return {
     ...readSettingFields(authenticators, auth),
     allowAnonymous: auth.allow_anonymous,
@@ -94,7 +97,7 @@ export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): A
       isCompleteCredential(credential) ? [credential] : [],
     ),
     certificate: auth.certificate.enable ? { username: auth.certificate.username } : undefined,
-    isPskEnough: auth.psk.enable,
+    isPskEnough: auth.psk.enable && modules.psk_file,
     scram: auth.scram.enable
       ? {
           ...readSettingFields(scramSection.entries, auth.scram),

@@ -3,7 +3,7 @@
 import { readSettingFields, type SettingFields } from './schema/setting-fields.ts'
 import { mqtt as mqttSection, retainer as retainerSection } from './settings/mqtt.ts'
 import type { SettingValues } from './settings/root.ts'
-import { type RewriteConfig, toRewrites } from './topic-config.ts'
+import type { RewriteConfig } from './topic-config.ts'
 
 const { entries: mqttEntries } = mqttSection
 const { entries: retainerEntries } = retainerSection
@@ -34,9 +34,9 @@ const msPerSecond = 1_000
  */
 const maxPacketBytes = 255 * 1_048_576
 
-export function toCoreConfig(values: SettingValues): CoreConfig {
+/** `topicRewrites`: those that apply. */
+export function toCoreConfig(values: SettingValues, topicRewrites: readonly RewriteConfig[]): CoreConfig {
   const { auth, delayed, mqtt, node, retainer } = values
-  const topicRewrites = toRewrites(values)
   const usualBinding = node.security_profile === 'hardened' ? 'identity' : 'none'
   const maxExpiryMs = mqtt.max_session_expiry_interval
   const maxRetained = retainer.max_retained_messages

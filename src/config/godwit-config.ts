@@ -11,7 +11,7 @@ import { type ListenerConfig, toListeners } from './listener-config.ts'
 import { type PluginsConfig, toPluginsConfig } from './plugins-config.ts'
 import { readDefaultFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
 import { root, type SettingValues } from './settings/root.ts'
-import { type AutoSubscribeConfig, toAutoSubscriptions, toCountedTopics } from './topic-config.ts'
+import { type AutoSubscribeConfig, omitInactive, type TopicSettings, toTopicSettings } from './topic-config.ts'
 
 const {
   node: nodeSection,
@@ -128,6 +128,8 @@ export function resolveSpoolPolicy(
 
 export type DiskCacheConfig = BridgesConfig['mqtt']['cache']
 
+export type ModulesConfig = SettingValues['modules']
+
 /** Automatic backups. */
 export type BackupConfig = SettingFields<typeof backupSection.entries>
 
@@ -142,6 +144,8 @@ export interface GodwitConfig {
   readonly http: HttpServerConfig
   readonly core: CoreConfig
   readonly autoSubscriptions: readonly AutoSubscribeConfig[]
+  /** As configured; the other fields omit what belongs to modules that are off. */
+  readonly topicSettings: TopicSettings
   /** `topic_metrics`. */
   readonly countedTopics: readonly string[]
   readonly storage: StorageConfig
@@ -164,6 +168,8 @@ export interface GodwitConfig {
   readonly webhook: WebhookConfig
   readonly nanoMqRules: NanoMqRulesConfig
   readonly plugins: PluginsConfig
+  /** Switches of features. */
+  readonly modules: ModulesConfig
   /** Maximum size of the properties of one packet. */
   readonly maxPropertyBytes: number
   /** Maximum unsent bytes of all connections together; undefined: an eighth of node.memory_limit. */
@@ -194,20 +200,23 @@ type CheckedSettings = Pick<Checked<typeof root>, 'values' | 'settingTexts' | 'p
 
 /** Creates the typed configuration from checked values. */
 export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings, files: NamedFiles): GodwitConfig {
-  const { node, auth, limits, mqtt, storage, sys_topics: sysTopics } = values
+  const { node, limits, mqtt, storage, sys_topics: sysTopics } = values
+  const topicSettings = toTopicSettings(values)
+  const active = omitInactive(topicSettings, values)
   return {
     node: readSettingFields(nodeSection.entries, node),
     cluster: toClusterConfig(values.cluster),
-    core: toCoreConfig(values),
-    autoSubscriptions: toAutoSubscriptions(values),
-    countedTopics: toCountedTopics(values),
+    core: toCoreConfig(values, active.rewrites),
+    topicSettings,
+    autoSubscriptions: active.autoSubscriptions,
+    countedTopics: active.countedTopics,
     storage: {
       ...readSettingFields(storageSection.entries, storage),
       recoveredExpirySeconds: storage.recovered_session_expiry / 1_000,
     },
     listeners: toListeners(values),
     log: toLogConfig(values.log),
-    auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
+    auth: { ...toAuthConfig(values, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
     flapping: readSettingFields(flappingDetect.entries, values.flapping_detect),
     namespaces: toNamespacesConfig(values.namespaces),
     http: toHttpServerConfig(values, files.apiTokenKey),
@@ -225,6 +234,7 @@ export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings
     webhook: values.webhook,
     nanoMqRules: values.rules,
     plugins: toPluginsConfig(values),
+    modules: values.modules,
     limits: readSettingFields(limitsSection.entries, limits),
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,

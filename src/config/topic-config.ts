@@ -21,7 +21,33 @@ export interface AutoSubscribeConfig {
   }
 }
 
-export function toRewrites({ rewrite }: SettingValues): readonly RewriteConfig[] {
+/** Topics of the configuration that modules use. */
+export interface TopicSettings {
+  readonly rewrites: readonly RewriteConfig[]
+  readonly autoSubscriptions: readonly AutoSubscribeConfig[]
+  /** `topic_metrics`. */
+  readonly countedTopics: readonly string[]
+}
+
+/** Returns what is configured, also for modules that are off. */
+export function toTopicSettings(values: SettingValues): TopicSettings {
+  return {
+    rewrites: toRewrites(values),
+    autoSubscriptions: toAutoSubscriptions(values),
+    countedTopics: toCountedTopics(values),
+  }
+}
+
+/** Omits what belongs to modules that are off. */
+export function omitInactive(settings: TopicSettings, { modules }: Pick<SettingValues, 'modules'>): TopicSettings {
+  return {
+    rewrites: modules.rewrite ? settings.rewrites : [],
+    autoSubscriptions: modules.subscription ? settings.autoSubscriptions : [],
+    countedTopics: modules.topic_metrics ? settings.countedTopics : [],
+  }
+}
+
+function toRewrites({ rewrite }: SettingValues): readonly RewriteConfig[] {
   return rewrite.map((fields) => ({
     action: toRewriteAction(fields.get('action')),
     source_topic: toText(fields.get('source_topic')),
@@ -31,11 +57,11 @@ export function toRewrites({ rewrite }: SettingValues): readonly RewriteConfig[]
 }
 
 /** `topic_metrics`. */
-export function toCountedTopics({ topic_metrics }: SettingValues): readonly string[] {
+function toCountedTopics({ topic_metrics }: SettingValues): readonly string[] {
   return topic_metrics.map((fields) => toText(fields.get('topic')))
 }
 
-export function toAutoSubscriptions({ auto_subscribe: { topics } }: SettingValues): readonly AutoSubscribeConfig[] {
+function toAutoSubscriptions({ auto_subscribe: { topics } }: SettingValues): readonly AutoSubscribeConfig[] {
   return topics.map((fields) => ({
     topic: toText(fields.get('topic')),
     qos: toLevel(fields.get('qos')),

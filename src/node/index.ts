@@ -131,3 +131,4 @@ export { type TableChange } from './backup/import-tables.ts'
 
 export { type Monitoring, observeNode } from './monitoring.ts'
 export { type ListedPlugin, PluginManager } from './plugins/plugin-manager.ts'
+export { ModuleAlarms } from './observe/module-alarms.ts'

@@ -90,12 +90,15 @@ export class Shard {
     this.#memory = new ShardMemory(dependencies.start)
     const { topics, account: memory } = this.#memory
     this.#decoderOptions = createDecoderOptions(core, dependencies.start.maxPropertyBytes, topics)
-    const clientEvents = new ClientEvents({
-      topic: dependencies.start.clientEventsTopic,
-      keepAliveMultiplier: core.keepAliveMultiplier,
-      publishMessage: (message) => this.#runGuarded(() => this.handleInput(toPublishInput(message))),
-      findClient: (clientId) => this.core.view.findClient(clientId),
-    })
+    const clientEvents = new ClientEvents(
+      {
+        topic: dependencies.start.clientEventsTopic,
+        keepAliveMultiplier: core.keepAliveMultiplier,
+        publishMessage: (message) => this.#runGuarded(() => this.handleInput(toPublishInput(message))),
+        findClient: (clientId) => this.core.view.findClient(clientId),
+      },
+      dependencies.start.publishesClientEvents ?? true,
+    )
     const { log, counters } = dependencies
     const notified = { clientEvents, commands: this.commands, alarms: dependencies }
     const countDropped = (): number => countDroppedMessages(this.core.view)

@@ -297,6 +297,7 @@ function handleNodeMessage(
     settings = message.settings
     shard.changeSettings(settings)
     shard.eventLog.autoSubscriber?.change(settings.autoSubscriptions)
+    shard.eventLog.setPublishesClientEvents(settings.publishesClientEvents ?? true)
     listenerLimits.connections.limit = settings.maxConnections
     listenerLimits.rate.change(settings.maxConnectionRate)
     log.changeLevel(message.settings.logLevel)

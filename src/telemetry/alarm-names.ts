@@ -44,6 +44,7 @@ export const alarmPrefixes = [
   'store-went-back:',
   'store-snapshot:',
   'plugin_failed:',
+  'module-unloaded:',
 ] as const
 
 export type AlarmName = (typeof alarmNames)[number] | `${(typeof alarmPrefixes)[number]}${string}`

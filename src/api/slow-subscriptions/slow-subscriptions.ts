@@ -12,9 +12,13 @@ export function createSlowSubscriptionHandlers({
   nodeName,
   supervisor,
   names,
-}: Pick<ApiContext, 'nodeName' | 'supervisor' | 'names'>): Handlers<typeof slowSubscriptionEndpoints> {
+  configuration,
+}: Pick<ApiContext, 'nodeName' | 'supervisor' | 'names' | 'configuration'>): Handlers<
+  typeof slowSubscriptionEndpoints
+> {
   return {
     list_slow_subscriptions: async ({ query }) => {
+      if (!configuration.config.modules.slow_subs) return { code: 0, data: [] }
       const { threshold: atLeastMs = defaultThresholdMs, _limit: maxRows = defaultMaxRows } = query
       const { namespace } = names
       const responses = await Promise.all(

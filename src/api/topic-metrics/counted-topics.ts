@@ -38,7 +38,7 @@ export class CountedTopics {
   }
 
   get topics(): readonly string[] {
-    return this.#configuration.config.countedTopics
+    return this.#configuration.config.topicSettings.countedTopics
   }
 
   /** Changes wait for each other: `update` is given the topics as they are then. */

@@ -10,9 +10,9 @@ type Known = typeof topicSettingEndpoints
 
 export function createTopicSettingHandlers({ configuration }: Pick<ApiContext, 'configuration'>): Handlers<Known> {
   const writer = new SettingWriter(configuration)
-  const listRewrites = (): ReplyOf<Known['get_topic_rewrite']> => [...(configuration.config.core.topicRewrites ?? [])]
+  const listRewrites = (): ReplyOf<Known['get_topic_rewrite']> => [...configuration.config.topicSettings.rewrites]
   const listSubscriptions = (): ReplyOf<Known['get_auto_subscribe']> =>
-    configuration.config.autoSubscriptions.map(({ topic, qos, options }) => ({
+    configuration.config.topicSettings.autoSubscriptions.map(({ topic, qos, options }) => ({
       topic,
       qos,
       rh: options.retainHandling,

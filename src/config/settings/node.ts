@@ -137,6 +137,7 @@ export const sysTopics = section('Messages to topics below $SYS, in which the br
     field: 'clientEvents',
     description:
       'Whether the broker publishes a message when a client connects or disconnects, at most 100 per second. In the topic, the characters /, +, # and U+0000 of a client ID are %2F, %2B, %23 and %00; a client ID that is too long is cut and followed by %- and its SHA-256. The payload contains the whole client ID.',
+    appliesOn: 'at-once',
   }),
 })
 

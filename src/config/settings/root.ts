@@ -21,6 +21,7 @@ import { gateway } from './gateways.ts'
 import { markIgnored } from './ignored-settings.ts'
 import { actions, connectors, sources } from './sinks/all-sinks.ts'
 import { webhook } from './sinks/webhook-settings.ts'
+import { modules } from './modules.ts'
 import { plugins } from './plugins.ts'
 import { dds, exchangeClient, forwardRules, parquet, plugin, preset, rules, vsomeip } from './rules.ts'
 
@@ -61,6 +62,7 @@ export const root = markIgnored(
     system,
     plugin,
     plugins,
+    modules,
     gateway,
     dds,
     forward_rules: forwardRules,

@@ -16,6 +16,7 @@ const sections = [
   'rewrite',
   'auto_subscribe.',
   'topic_metrics',
+  'modules.',
   'rule_engine.',
   'schema_registry.',
   'event_message.',

@@ -137,7 +137,8 @@ export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
     histograms,
     crashMarker: createCrashMarker(),
     logLevel: resolveLogLevel(config.log),
-    clientEventsTopic: config.sysTopics.clientEvents ? formatClientEventsTopic(input.nodeName) : undefined,
+    clientEventsTopic: formatClientEventsTopic(input.nodeName),
+    publishesClientEvents: config.sysTopics.clientEvents,
   }))
   return {
     starts,

@@ -75,6 +75,8 @@ export interface ShardSettings {
   /** mqtt.property_size in bytes: all properties of one packet. */
   readonly maxPropertyBytes: number
   readonly logLevel: LogLevel
+  /** Whether connections and disconnections of clients are published, if `clientEventsTopic` is set. Undefined: they are. */
+  readonly publishesClientEvents?: boolean | undefined
   /**
    * Maximum connections of all shards over all listeners: the lower of limits.max_connections and the open-file limit.
    */
@@ -153,7 +155,7 @@ export interface ShardStart extends ShardSettings {
   readonly namespaceTable?: SharedArrayBuffer | undefined
   /** From `createLoginTable`: failed logins of the node. Undefined: the shard counts its own. */
   readonly loginTable?: SharedArrayBuffer | undefined
-  /** Prefix of the topics for connections and disconnections of clients; undefined: these are not published. */
+  /** Prefix of the topics for connections and disconnections of clients. */
   readonly clientEventsTopic?: string | undefined
 }
 

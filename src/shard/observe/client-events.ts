@@ -34,14 +34,17 @@ export class ClientEvents {
   #waiting: BrokerMessage[] = []
   #sinceMs = 0
   #sentInSecond = 0
+  /** Whether events are published; changes while the shard runs. */
+  isEnabled: boolean
 
-  constructor(options: ClientEventsOptions) {
+  constructor(options: ClientEventsOptions, isEnabled: boolean) {
     this.#options = options
+    this.isEnabled = isEnabled
   }
 
   publish(event: PresenceEvent, nowMs: number): void {
     const { topic } = this.#options
-    if (topic === undefined || !this.#canSend(nowMs)) return
+    if (topic === undefined || !this.isEnabled || !this.#canSend(nowMs)) return
     const isConnected = event.event === 'client-connected'
     const what = isConnected ? this.#describeConnected(event, nowMs) : describeDisconnected(event, nowMs)
     const payload = JSON.stringify({ ...describeClient(event), ...what, ts: nowMs })

@@ -53,6 +53,11 @@ export class EventLog {
     this.#refusedPackets = new RefusedPacketLog(log, countRefused)
   }
 
+  /** Whether connections and disconnections of clients are published from now on. */
+  setPublishesClientEvents(publishes: boolean): void {
+    this.#clientEvents.isEnabled = publishes
+  }
+
   record(event: BrokerEvent, nowMs: number): void {
     const log = this.#log
     this.timelines.record(event, nowMs)

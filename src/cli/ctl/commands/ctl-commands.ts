@@ -16,6 +16,7 @@ import { diagnosticsCommands } from './diagnostics-commands.ts'
 import { gatewayCommands } from './gateway-commands.ts'
 import { gatewayAuthenticationCommands } from './gateway-authentication-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
+import { moduleCommands } from './module-commands.ts'
 import { namespaceCommands } from './namespace-commands.ts'
 import { publishingCommands } from './publishing-commands.ts'
 import { ruleCommands } from './rule-commands.ts'
@@ -33,6 +34,7 @@ export const ctlCommands: readonly CtlCommand[] = [
   ...clientCommands,
   ...publishingCommands,
   ...listenerCommands,
+  ...moduleCommands,
   ...diagnosticsCommands,
   ...bridgeCommands,
   ...alarmCommands,
@@ -61,6 +63,7 @@ export const ctlGroups: Readonly<Record<string, string>> = {
   subscriptions: 'subscriptions of clients',
   topics: 'topic filters that have subscriptions',
   listeners: 'listeners: addresses on which clients connect',
+  modules: 'features that can be turned on and off',
   delayed: 'delayed messages',
   rewrite: 'rules that replace topics of clients',
   'auto-subscribe': 'subscriptions that the broker makes for each client that connects',
