@@ -30,12 +30,8 @@ shorten should show shrink shut sift sign simulate skip sleep slice sort spawn s
 start starts stays stop store stream stringify submit subscribe substitute subtract succeed suggest sum
 summarize supervise suspect swap sweep switch sync tag take takes targets test throw tick tidy to toggle
 tokenize touch trace track translate transmit trigger trim truncate trust try uncount undo unescape unload
-<<<<<<< HEAD
-unlock unmount unload unpack unpin unset unsubscribe untrack unwrap update upgrade upload use uses validate verify visit wait wake walk
-=======
-unlock unmount uninstall unload unpack unpin unset unsubscribe untrack unwrap update upgrade upload use uses verify visit wait wake walk
->>>>>>> a9a5857d (cli: manage plugins with the broker or its data directory)
-want warn was watch will with withdraw withhold without wrap write xor zip
+uninstall unlock unmount unpack unpin unset unsubscribe untrack unwrap update upgrade upload use uses validate verify visit
+wait wake walk want warn was watch will with withdraw withhold without wrap write xor zip
 `
   .trim()
   .split(/\s+/)
