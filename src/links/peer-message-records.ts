@@ -73,6 +73,10 @@ function writeFields({ fields, names }: PeerMessageWriter, message: SingleRecord
     case 'retained-cancelled':
       fields.putNumber(message.requestId)
       return recordKinds.retainedCancelled
+    case 'numbers-void':
+      // Only stored shards have retained messages.
+      fields.putUint8(message.of)
+      return recordKinds.numbersVoid
     case 'exclusive-request':
     case 'exclusive-released':
       fields.putNumber(message.requestId).putText(message.filter).putText(message.clientId)
@@ -119,6 +123,8 @@ function readFields(reader: LinkBufferReader, names: PeerNames, kind: number): P
     }
     case recordKinds.retainedCancelled:
       return { kind: 'retained-cancelled', requestId: reader.number() }
+    case recordKinds.numbersVoid:
+      return { kind: 'numbers-void', of: reader.uint8() }
     case recordKinds.exclusiveRequest:
     case recordKinds.exclusiveReleased: {
       const requestId = reader.number()

@@ -52,4 +52,5 @@ export const recordKinds = {
   exclusiveRequest: 47,
   exclusiveReleased: 48,
   exclusiveResponse: 49,
+  numbersVoid: 50,
 } as const

@@ -258,6 +258,7 @@ export const architectureRules: ArchitectureRules = {
       'src/core/packets/limit-publish.ts',
       'src/core/packets/resolve-topic.ts',
       'src/core/packets/rewrite-topic.ts',
+      'src/core/peer-handlers/end-link.ts',
       'src/core/peer-handlers/handle-exclusive.ts',
       'src/core/peer-handlers/handle-peer-commit.ts',
       'src/core/peer-handlers/handle-peer.ts',

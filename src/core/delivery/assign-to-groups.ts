@@ -44,7 +44,8 @@ export function assignToMember(
   const isCombined = origin.packetId === 0 && (message.qos === 0 || chosen.uncommitted.length === 0)
   const delivery = addSharedDelivery(isCombined ? deliveries.wanted : deliveries.shared, chosen, filter)
   const interest = findMemberInterest(onPeers, chosen)
-  delivery.isStored ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
+  // A local shard may leave: then another member gets what it has not confirmed.
+  delivery.isStored ||= message.qos > 0 && (chosen.isLocal || (interest?.storedMembers ?? 0) > 0)
   const assignments = listAssignments(origin)
   if (assignments !== undefined) {
     assignments.set(filter, { to: chosen.number, barrier: undefined })

@@ -52,7 +52,7 @@ export function forwardToPeers(
   const wanted =
     earlier === undefined
       ? planDeliveries(state.settings, plan, message, origin)
-      : createEarlierDeliveries(state.peers, earlier)
+      : createEarlierDeliveries(state.peers, plan, earlier)
   if (owner !== undefined) {
     const delivery = findOrAddDelivery(wanted, owner)
     delivery.isToBeRetained = true

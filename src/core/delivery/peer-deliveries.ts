@@ -69,7 +69,9 @@ export function planDeliveries(
   const wanted: PeerDelivery[] = []
   const assignments = plan.peerMatches.length === 0 ? undefined : listAssignments(origin)
   for (const { peer, storedQoS } of plan.peerMatches) {
-    assignments?.toSubscribersOf.push(peer.number)
+    // Sessions of local shards end with them, and get nothing that is published again after a failure of this shard.
+    if (peer.hasLeft || (peer.isLocal && origin.remaining !== undefined)) continue
+    if (!peer.isLocal) assignments?.toSubscribersOf.push(peer.number)
     const delivery = findOrAddDelivery(wanted, peer)
     delivery.isForSubscribers = true
     delivery.isStored = message.qos > 0 && computeEffectiveQoS(settings, message.qos, storedQoS) > 0
@@ -77,9 +79,18 @@ export function planDeliveries(
   return wanted
 }
 
-/** Returns deliveries to the peers that had subscribers before the restart. Later subscribers must not get the message after newer ones. */
-export function createEarlierDeliveries(peers: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
+/**
+ * Returns deliveries to the peers that had subscribers before the restart. Later subscribers must not get the message after newer ones. Which local
+ * shards had subscribers is not stored: all that have some now get the message. Those that had it recognize it by its packet identifier.
+ */
+export function createEarlierDeliveries(
+  peers: PeerTable,
+  plan: DeliveryPlan<Session, Peer>,
+  assignments: SharedAssignments,
+): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
+  for (const { peer } of plan.peerMatches)
+    if (peer.isLocal && !peer.hasLeft) findOrAddDelivery(wanted, peer).isForSubscribers = true
   for (const number of assignments.toSubscribersOf) {
     if (number === peers.shard.own || number >= peers.shard.count) continue
     const delivery = findOrAddDelivery(wanted, peers.requirePeer(number))

@@ -22,7 +22,9 @@ export function storeHandoff(
   { message, filter }: { message: Message; filter: TopicFilter },
 ): CommitBarrier {
   const key = { shard: state.peers.shard.own, name: state.ids.nextName() }
-  putRecord(state.batches, { kind: 'handoff', ...key, to: to.number, filter, message: toStored(message) })
+  // A record names no local shard. After a restart of this shard, any member may get the message.
+  const target = to.isLocal ? key.shard : to.number
+  putRecord(state.batches, { kind: 'handoff', ...key, to: target, filter, message: toStored(message) })
   return sendHandoff(state, to, { key, message, filter, isCommitted: false })
 }
 

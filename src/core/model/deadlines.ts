@@ -25,7 +25,6 @@ export type DeadlineKind =
   | 'retained-expiry'
   | 'ended-session-queue'
   | 'expire-received-ids'
-  | 'retained-wait'
 
 /** A connection, a client ID or a topic, depending on the kind. */
 export type DeadlineSubject = Connection | string

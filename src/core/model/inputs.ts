@@ -84,9 +84,12 @@ export type Input =
     }
   /** Queued records of ended sessions were deleted, and with each its reference to a shared payload. */
   | { readonly kind: 'payloads-released'; readonly payloadIds: readonly number[] }
-  /** A new link to another shard is open; nothing was sent on it yet. */
+  /** A new link to another shard is open; nothing was sent on it yet. A local shard is known from now on: `ShardPlace.names` has its name. */
   | { readonly kind: 'peer-joined'; readonly peer: PeerNumber }
-  /** The link has ended because the other shard failed. `peer-joined` reports its return. */
+  /**
+   * The link has ended because the other shard failed. `peer-joined` reports the return of a stored shard. A local shard has left for good: a later
+   * `peer-joined` with this number is a new shard. What depends on the number of its filters and messages is done in slices, with ticks.
+   */
   | { readonly kind: 'peer-left'; readonly peer: PeerNumber }
   | { readonly kind: 'peer-message'; readonly peer: PeerNumber; readonly message: PeerMessage }
   /** A plain message (`PeerSender.sendPlain`). Its bytes may be in a chunk that is used again. */

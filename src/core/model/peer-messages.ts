@@ -1,5 +1,5 @@
-// Messages between the shards of a node. A link delivers them in order and without loss while both ends run. If a shard
-// fails, its links are opened again, empty: `peer-left` and `peer-joined` report it.
+// Messages between shards. A link delivers them in order and without loss while both ends run. If a stored shard fails, its links are opened
+// again, empty: `peer-left` and `peer-joined` report it, and what was not confirmed is sent again. A local shard that has left never returns.
 //
 // Sessions never move: the shard of a client ID is `shardOf(clientId)`. A connection that the kernel gave to another shard is
 // relayed to it byte by byte (module `links`). So the core needs no registry of client IDs and no handover.
@@ -23,7 +23,7 @@ import type { PacketId, QoS, ReasonCode, TopicFilter } from '../../protocol/inde
 import type { RemainingReceivers } from '../../records/index.ts'
 import type { Message } from '../messages/message.ts'
 import { toClientId } from '../namespaces/internal-session-names.ts'
-import type { PeerNumber } from './peer-names.ts'
+import type { PeerNames, PeerNumber } from './peer-names.ts'
 
 /** A shard, and a number of messages. */
 export interface PeerCount {
@@ -139,6 +139,15 @@ export interface PeerRetainedResponse {
   readonly isEnd: boolean
 }
 
+/**
+ * Numbers that the sender has reported for the stored shard `of` are void, because its link to that shard has ended: see `PeerInterestSeen`. Later
+ * reports are valid for the next link.
+ */
+export interface PeerNumbersVoid {
+  readonly kind: 'numbers-void'
+  readonly of: PeerNumber
+}
+
 /** The rest of the request is no longer needed. */
 export interface PeerRetainedCancelled {
   readonly kind: 'retained-cancelled'
@@ -180,6 +189,7 @@ export type PeerMessage =
   | PeerRetainedRequest
   | PeerRetainedResponse
   | PeerRetainedCancelled
+  | PeerNumbersVoid
   | PeerExclusive
   | PeerExclusiveResponse
 
@@ -204,11 +214,22 @@ export interface PeerSend {
   readonly message: PeerMessage
 }
 
-/** The number of shards, and the number of this core's shard. */
+/** The place of a core among the shards. */
 export interface ShardPlace {
+  /**
+   * Number of this core's shard. That of a local shard is from 256 on (`names`): it owns no topic, no client ID and no exclusive filter, serves
+   * sessions that are not stored, and writes nothing.
+   */
   readonly own: PeerNumber
-  /** 1: there are no peers. */
+  /** Number of stored shards, which own everything that is distributed by a hash. */
   readonly count: number
+  /** Names of local shards, which join and leave: in a cluster. Undefined: there are none; with a `count` of 1, there are no peers. */
+  readonly names?: PeerNames | undefined
+  /**
+   * Local shards that run when this core starts. It is ready only when they have joined or left: they may hold exclusive filters and have
+   * subscribers.
+   */
+  readonly running?: readonly PeerNumber[] | undefined
 }
 
 /**

@@ -10,7 +10,7 @@
 
 import { Message, never } from '../messages/message.ts'
 import type { PeerMessage, PeerSend } from './peer-messages.ts'
-import type { PeerNumber } from './peer-names.ts'
+import { isStoredShard, type PeerNumber } from './peer-names.ts'
 
 /** Sends messages to one shard. */
 export interface PeerSender {
@@ -38,23 +38,25 @@ export class PeerSendList {
   #end: number[] = []
   /** Only this class changes it. A field, because every turn reads it, also those of a node without peers. */
   length = 0
-  /** By shard: index of the last entry for it if that is a run, else -1. */
+  /** By stored shard: index of the last entry for it if that is a run, else -1. */
   readonly #lastRun: number[] = []
+  /** The same by local shard, whose numbers grow without an end. */
+  readonly #lastRunOfLocals = new Map<PeerNumber, number>()
 
   push({ to, message }: PeerSend): void {
     this.#add(to, message, 0)
-    this.#lastRun[to] = -1
+    this.#setLastRun(to, -1)
   }
 
   /** See `PeerSender`. */
   sendPlain(to: PeerNumber, message: Message): void {
-    const index = this.#lastRun[to] ?? -1
+    const index = (isStoredShard(to) ? this.#lastRun[to] : this.#lastRunOfLocals.get(to)) ?? -1
     if (index >= 0 && continuesRun(this.#what[index] as Message, this.#end[index], message)) {
       this.#end[index] = message.frameEnd
       return
     }
     const isAll = isAllFrame(message)
-    this.#lastRun[to] = isAll ? this.length : -1
+    this.#setLastRun(to, isAll ? this.length : -1)
     this.#add(to, message, isAll ? message.frameEnd : 0)
   }
 
@@ -76,11 +78,17 @@ export class PeerSendList {
     if (length === 0) return
     this.length = 0
     this.#lastRun.fill(-1)
+    if (this.#lastRunOfLocals.size > 0) this.#lastRunOfLocals.clear()
     if (length > maxKeptLength) {
       this.#to = []
       this.#what = []
       this.#end = []
     } else this.#what.fill(undefined, 0, length)
+  }
+
+  #setLastRun(to: PeerNumber, index: number): void {
+    if (isStoredShard(to)) this.#lastRun[to] = index
+    else this.#lastRunOfLocals.set(to, index)
   }
 
   #add(to: PeerNumber, item: PeerMessage | Message, end: number): void {

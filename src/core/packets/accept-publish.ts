@@ -66,7 +66,7 @@ function deliverAcknowledged(
   const { packetId } = packet
   const changesBefore = state.batches.openBatch.changes.length
   const receivers = isDropped ? 1 : deliver(state, attempt, message)
-  if (packet.qos === 2 && session.stored !== undefined) recordIncoming(state.batches, session, packetId)
+  if (packet.qos === 2 && session.stored !== undefined) recordIncoming(state, session, packetId)
   acknowledgePublish(state, connection, session, {
     type: packet.qos === 1 ? 'puback' : 'pubrec',
     packetId,

@@ -88,13 +88,13 @@ export function removeReceivedId(
   const { received, shard: place } = state.peers
   const { publisher, packetId } = exchange
   const assignments = received.findAssignments(publisher, packetId)
-  const beyond = assignments?.listOtherShards(place.own).filter((number) => number < place.count) ?? []
-  if (assignments === undefined || beyond.length === 0) {
+  // Local shards may have left, and after a change of `node.shards` others may not exist.
+  const peers = assignments?.listOtherShards(place.own).flatMap((number) => state.peers.find(number) ?? []) ?? []
+  if (assignments === undefined || peers.length === 0) {
     if (received.release(publisher, packetId) !== 'on disk') return { batch: 0, barrier: undefined }
     deleteRecord(state.batches, { kind: 'forwarded', shard: place.own, publisher, packetId })
     return { batch: state.batches.openBatch.number, barrier: undefined }
   }
-  const peers = beyond.map((number) => state.peers.requirePeer(number))
   const behind = [...assignments.entries()].flatMap(([, { barrier }]) => barrier ?? [])
   assignments.release ??= releaseOnFurtherShards(state, { exchange, peers, behind })
   return { batch: 0, barrier: assignments.release }

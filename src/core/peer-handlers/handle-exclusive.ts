@@ -16,11 +16,11 @@ export function handleExclusive(outputs: OutputLists, peers: PeerTable, peer: Pe
   // Until all peers have announced what they hold, no filter can be granted. A release may follow a grant that is still
   // waiting, so it waits behind it.
   if (!peers.isReady && (kind === 'exclusive-released' || requestId !== announcement)) {
-    peers.exclusive.deferred.push({ peer: peer.number, message })
+    peers.exclusive.deferred.push({ peer, message })
     return
   }
-  if (kind === 'exclusive-released') return peers.exclusive.registry.release(filter, peer.number, clientId)
-  const isGranted = peers.exclusive.registry.acquire(filter, peer.number, clientId)
+  if (kind === 'exclusive-released') return peers.exclusive.registry.release(filter, peer, clientId)
+  const isGranted = peers.exclusive.registry.acquire(filter, peer, clientId)
   if (requestId === announcement) return
   outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-response', requestId, isGranted } })
 }
@@ -29,7 +29,7 @@ export function handleExclusive(outputs: OutputLists, peers: PeerTable, peer: Pe
 export function handleDeferredExclusive(outputs: OutputLists, peers: PeerTable): void {
   if (peers.exclusive.deferred.length === 0 || !peers.isReady) return
   for (const { peer, message } of peers.exclusive.deferred.splice(0)) {
-    handleExclusive(outputs, peers, peers.requirePeer(peer), message)
+    handleExclusive(outputs, peers, peer, message)
   }
 }
 
@@ -67,10 +67,9 @@ export function announceHeldFilters(state: Parts<'outputs' | 'peers' | 'subscrip
     for (const filter of given) announce(filter, clientId)
 }
 
-/** Requests to the failed shard will have no response. */
+/** Requests to the failed shard will have no response. Its own requests are not answered. */
 export function dropExclusiveRequests(state: BrokerState, peer: Peer): void {
-  state.peers.exclusive.registry.markShardSuspect(peer.number)
-  state.peers.exclusive.deferred = state.peers.exclusive.deferred.filter((one) => one.peer !== peer.number)
+  state.peers.exclusive.deferred = state.peers.exclusive.deferred.filter((one) => one.peer !== peer)
   for (const [requestId, connection] of state.peers.exclusive.requests) {
     const filter = state.peers.exclusive.waits.get(connection)?.missing.get(requestId)
     if (filter === undefined || state.peers.findOwner(filter) !== peer) continue

@@ -14,7 +14,8 @@ import type { Message } from '../messages/message.ts'
 import { SharedAssignments, type SharedAssignment } from '../state/sessions/shared-assignments.ts'
 import type { LinkState } from '../state/peers/peer.ts'
 import type { PeerPublish, PeerRelease } from '../model/peer-messages.ts'
-import type { PeerNumber } from '../model/peer-names.ts'
+import { isStoredShard, type PeerNumber } from '../model/peer-names.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 
 export function handleForwarded(
@@ -34,13 +35,20 @@ export function handleForwarded(
   // Deleting a retained message that does not exist changes nothing, but repeated after a crash it could delete a later
   // message.
   const mustBeKnown = outcome.isAssignedNow || (exactlyOnce !== undefined && !isKnown && send.isRetained)
-  const isStored = state.batches.openBatch.changes.length > changesBefore || mustBeKnown
+  const isStored = state.batches.openBatch.changes.length > changesBefore || (mustBeKnown && canStore(state.peers))
   if (exactlyOnce !== undefined && (!isKnown || outcome.isNew))
     storeReceivedId(state, exactlyOnce, { isStored, assignments: outcome.assignments })
+  if (exactlyOnce !== undefined && send.tried === undefined && !isStoredShard(from))
+    state.peers.received.recordLocal(exactlyOnce.publisher, state.peers.requirePeer(from))
   // A duplicate: its changes may be in a batch that is not committed yet.
   const batch = isStored ? state.batches.openBatch.number : isKnown ? findUncommittedBatch(state.batches) : 0
   link.acks.recordHandled(number, { batch, isAwaited, barrier: outcome.barrier })
   outcome.barrier?.arrive()
+}
+
+/** A local shard stores nothing, and never restarts. */
+function canStore({ shard }: PeerTable): boolean {
+  return isStoredShard(shard.own)
 }
 
 /** Delivers a message that this shard has not received before. */
@@ -139,7 +147,7 @@ function assignGroup(
 ): CommitBarrier | undefined {
   const { message, isAwaited, exactlyOnce, tried = [] } = send
   const before = outcome.assignments?.get(filter)
-  if (before !== undefined && before.to < state.peers.shard.count)
+  if (before !== undefined && (before.to < state.peers.shard.count || !isStoredShard(before.to)))
     return repeatAssignment(state, send, { filter, outcome, before })
   const group = splitSharedFilter(filter)
   if (group === undefined) return undefined
@@ -162,7 +170,13 @@ function assignGroup(
     return undefined
   }
   if (exactlyOnce === undefined) return forwardShared(state, to, { message, filter, tried, isAwaited })
-  const barrier = forwardSharedOnce(state, to, { message, filter, tried, exactlyOnce, isCommitted: false })
+  const barrier = forwardSharedOnce(state, to, {
+    message,
+    filter,
+    tried,
+    exactlyOnce,
+    isCommitted: !canStore(state.peers),
+  })
   recordAssignment(outcome, filter, { to: to.number, barrier })
   outcome.isAssignedNow = true
   return isAwaited ? barrier : undefined
@@ -210,7 +224,7 @@ function storeReceivedId(
       shard,
       publisher,
       packetId,
-      assignments: assignments?.toRecords() ?? [],
+      assignments: assignments?.toRecords(shard) ?? [],
     })
   scheduleExpiry(state)
 }

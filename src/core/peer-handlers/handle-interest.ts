@@ -3,7 +3,7 @@
 import type { Parts } from '../state/parts.ts'
 import { toSentCounts } from '../peers/retained-from-peers.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
-import type { LinkState, Peer } from '../state/peers/peer.ts'
+import type { KnownInterest, LinkState, Peer } from '../state/peers/peer.ts'
 import type { Interest, PeerInterest, PeerInterestSeen } from '../model/peer-messages.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 
@@ -19,8 +19,8 @@ export function handleInterest(
   // A publisher may wait for a full session that has unsubscribed, or for a shared subscription that has a new member.
   if (message.changes.length > 0) state.rules.hasActionCapacity = true
   if (message.isComplete) {
-    removeUnconfirmedInterest(state, peer)
     link.hasInterestOfPeer = true
+    state.peers.remainingSteps.push(removeUnconfirmedInterest(state, peer, link))
     state.peers.updateReadiness()
   }
   const sent = state.peers.countSentToEach()
@@ -46,26 +46,44 @@ function removeInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer, 
   if (peer.known.delete(filter)) state.router.setInterest(peer, filter, undefined)
 }
 
-/** Removes interest from before the restart that the peer did not report again. */
-function removeUnconfirmedInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer): void {
-  for (const { interest, syncNumber } of listKnownInterest(peer)) {
-    if (syncNumber !== peer.syncNumber) removeInterest(state, peer, interest.filter)
+/** Removes interest and exclusive filters from before the restart that the peer did not report again, one with each step. */
+function* removeUnconfirmedInterest(
+  state: Parts<'peers' | 'router' | 'rules'>,
+  peer: Peer,
+  link: LinkState,
+): Generator<void> {
+  const { syncNumber } = peer
+  for (const [, known] of walkEntries(peer)) {
+    // If the link has ended, the next full sync removes the rest.
+    if (peer.link !== link) return
+    if (known.syncNumber < syncNumber) removeInterest(state, peer, known.interest.filter)
+    yield
+  }
+  yield* state.peers.exclusive.registry.releaseUnannounced(peer)
+}
+
+/**
+ * The link of the peer has ended: only its persistent sessions will return, and none of a local shard. Removes the interest of the others, one filter
+ * with each step. What the peer reports on its next link meanwhile has a later number and stays.
+ */
+export function* removeEndedInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer): Generator<void> {
+  const last = peer.syncNumber
+  for (const [filter, { interest, syncNumber }] of walkEntries(peer)) {
+    if (syncNumber <= last) {
+      if (peer.isLocal || interest.storedMembers === 0) removeInterest(state, peer, interest.filter)
+      else {
+        const stored = { ...interest, members: isShared(interest) ? 0 : interest.storedMembers }
+        peer.known.set(filter, { interest: stored, syncNumber })
+        state.router.setInterest(peer, interest.filter, stored)
+      }
+    }
+    yield
   }
 }
 
-/** The peer has failed: only its persistent sessions will return. */
-export function removeCleanInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer): void {
-  for (const { interest } of listKnownInterest(peer)) {
-    if (interest.storedMembers === 0) removeInterest(state, peer, interest.filter)
-    else applyInterest(state, peer, { ...interest, members: isShared(interest) ? 0 : interest.storedMembers })
-  }
-}
-
-function listKnownInterest(peer: Peer): { interest: Interest; syncNumber: number }[] {
-  const all: { interest: Interest; syncNumber: number }[] = []
+function* walkEntries(peer: Peer): Generator<[filter: string, known: KnownInterest]> {
   const walk = peer.known.walk()
-  for (let next = walk.next(); next !== undefined; next = walk.next()) all.push(next[1])
-  return all
+  for (let next = walk.next(); next !== undefined; next = walk.next()) yield next
 }
 
 function isShared({ filter }: Interest): boolean {

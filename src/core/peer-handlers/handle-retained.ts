@@ -1,7 +1,6 @@
 // Retained messages of this shard for a session of another shard: retained-from-peers.ts says why a response waits and
 // what it omits.
 
-import { createAssertionError } from '../../protocol/index.ts'
 import type { RetainedState } from '../state/retained-state.ts'
 import type { Parts } from '../state/parts.ts'
 import { resolveRetainedMessage, readAhead, releasePayload, stopReading } from '../retained/retained-reads.ts'
@@ -9,7 +8,7 @@ import { toSentCounts } from '../peers/retained-from-peers.ts'
 import type { Message } from '../messages/message.ts'
 import type { RetainedMessage } from '../messages/retained-message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
-import type { Peer } from '../state/peers/peer.ts'
+import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { RetainedRequest } from '../state/peers/retained-request.ts'
 import type { PeerRetainedResponse, PeerRetainedRequest } from '../model/peer-messages.ts'
 
@@ -17,74 +16,81 @@ import type { PeerRetainedResponse, PeerRetainedRequest } from '../model/peer-me
 const sliceTopics = 1_000
 const maxResponseBytes = 256 * 1_024
 
-/** Numbers of a failed shard restart at 0. Messages that it sent before are awaited at most this long. */
-const maxWaitMs = 1_000
-
-export const toRequestKey = ({ number }: Peer, requestId: number): string => `${number} ${requestId}`
-
 export function handleRetainedRequest(
-  state: Parts<'deadlines' | 'nowMs' | 'peers' | 'retained'>,
+  retained: RetainedState,
   peer: Peer,
   { requestId, filter, after, limit }: PeerRetainedRequest,
 ): void {
-  const key = toRequestKey(peer, requestId)
+  const requests = peer.link?.retainedRequests
   if (filter !== undefined) {
-    const deadlineAtMs = state.nowMs + maxWaitMs
-    const cursor = state.retained.tree.walkMatching(filter)
     const request = {
       peer: peer.number,
       requestId,
-      cursor,
+      cursor: retained.tree.walkMatching(filter),
       after: toSentCounts(after),
-      deadlineAtMs,
       found: [],
       isAtEnd: false,
       requested: limit,
       isReading: false,
     }
-    state.peers.retained.received.set(key, request)
-    if (!isReady(state.nowMs, state.peers, request)) state.deadlines.set('retained-wait', key, deadlineAtMs)
+    requests?.set(requestId, request)
     return
   }
-  const request = state.peers.retained.received.get(key)
-  if (request === undefined)
-    throw createAssertionError(`shard ${peer.number} requests more messages of an unknown request`)
-  request.requested = limit
+  const request = requests?.get(requestId)
+  if (request !== undefined) request.requested = limit
 }
 
 /** Returns whether a response to a waiting request can be sent now. */
-export function hasReadyRequest(nowMs: number, peers: PeerTable): boolean {
-  for (const request of peers.retained.received.values()) {
-    if (request.requested > 0 && !request.isReading && isReady(nowMs, peers, request)) return true
+export function hasReadyRequest(peers: PeerTable): boolean {
+  for (const { link } of peers.all) {
+    if (link === undefined || link.retainedRequests.size === 0) continue
+    for (const request of link.retainedRequests.values())
+      if (request.requested > 0 && !request.isReading && isReady(peers, request)) return true
   }
   return false
 }
 
-function isReady(nowMs: number, peers: PeerTable, { after, deadlineAtMs }: RetainedRequest): boolean {
-  if (nowMs >= deadlineAtMs) return true
-  return peers.all.every(({ number, link }) => link === undefined || link.received >= (after.get(number) ?? 0))
+/**
+ * A request waits for messages that its peer has named. It does not wait for a shard whose link has ended (`dropAwaitedMessages`), or for a local
+ * shard that has left.
+ */
+function isReady(peers: PeerTable, { after }: RetainedRequest): boolean {
+  for (const [number, count] of after) {
+    const peer = peers.find(number)
+    if (peer !== undefined && (peer.link?.received ?? 0) < count) return false
+  }
+  return true
+}
+
+/** The link of the peer has ended, and everything that it had sent was handled: no request waits for it any more. */
+export function dropAwaitedMessages({ all }: PeerTable, { number }: Peer): void {
+  for (const { link } of all) for (const { after } of link?.retainedRequests.values() ?? []) after.delete(number)
 }
 
 /** Sends one slice for each request. */
-export function sendRetainedResponses(
-  state: Parts<'deadlines' | 'nowMs' | 'outputs' | 'peers' | 'requests' | 'retained'>,
-): void {
-  for (const [key, request] of state.peers.retained.received) {
-    if (request.requested === 0 || request.isReading || !isReady(state.nowMs, state.peers, request)) continue
-    if (request.found.length === 0) findNextMessages(state.peers, request)
-    if (request.found.length === 0 && !request.isAtEnd) continue
-    const messages = takeFound(state, request)
-    const isEnd = request.isAtEnd && request.found.length === 0
-    if (request.isReading && messages.length === 0) continue
-    request.requested = 0
-    state.outputs.peerSends.push({
-      to: request.peer,
-      message: { kind: 'retained-response', requestId: request.requestId, messages, isEnd },
-    })
-    if (!isEnd) continue
-    cancelRequest(state.retained, state.peers, key)
-    state.deadlines.cancel('retained-wait', key)
+export function sendRetainedResponses(state: Parts<'outputs' | 'peers' | 'requests' | 'retained'>): void {
+  for (const { link } of state.peers.all) {
+    if (link === undefined) continue
+    for (const request of link.retainedRequests.values()) {
+      if (request.requested === 0 || request.isReading || !isReady(state.peers, request)) continue
+      if (sendResponse(state, request)) cancelRequest(state.retained, link, request.requestId)
+    }
   }
+}
+
+/** Sends the next slice, if there is one. Returns whether it was the last. */
+function sendResponse(state: Parts<'outputs' | 'peers' | 'requests' | 'retained'>, request: RetainedRequest): boolean {
+  if (request.found.length === 0) findNextMessages(state.peers, request)
+  if (request.found.length === 0 && !request.isAtEnd) return false
+  const messages = takeFound(state, request)
+  const isEnd = request.isAtEnd && request.found.length === 0
+  if (request.isReading && messages.length === 0) return false
+  request.requested = 0
+  state.outputs.peerSends.push({
+    to: request.peer,
+    message: { kind: 'retained-response', requestId: request.requestId, messages, isEnd },
+  })
+  return isEnd
 }
 
 function findNextMessages(peers: PeerTable, request: RetainedRequest): void {
@@ -130,17 +136,19 @@ function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, request: R
 }
 
 /** Removes a request that is complete or cancelled. */
-export function cancelRequest(retained: RetainedState, peers: PeerTable, key: string): void {
-  const request = peers.retained.received.get(key)
+export function cancelRequest(retained: RetainedState, { retainedRequests }: LinkState, requestId: number): void {
+  const request = retainedRequests.get(requestId)
   if (request === undefined) return
-  peers.retained.received.delete(key)
+  retainedRequests.delete(requestId)
   stopReading(retained, request)
 }
 
-/** The requesting shard has failed: its requests are removed. Requests to it are sent again when it is back. */
-export function dropRetainedRequests(retained: RetainedState, peers: PeerTable, peer: Peer): void {
-  for (const [key, request] of peers.retained.received)
-    if (request.peer === peer.number) cancelRequest(retained, peers, key)
+/** The requesting shard has failed: its requests are removed, one with each step. Requests to it are sent again when it is back. */
+export function* dropRetainedRequests(retained: RetainedState, link: LinkState): Generator<void> {
+  for (const requestId of link.retainedRequests.keys()) {
+    cancelRequest(retained, link, requestId)
+    yield
+  }
 }
 
 export function handleRetainedResponse(

@@ -66,5 +66,7 @@ function computeWeight(
   { choice, by, which }: { choice: ShardChoice; by: 'present' | 'stored'; which: 'all' | 'with-space' },
 ): number {
   if (choice.except?.has(peer.number) === true || (which === 'with-space' && interest.isFull)) return 0
+  // The interest of a peer without a link is removed in slices. Its clients are not connected, and those of a local shard do not return.
+  if (peer.link === undefined && (by === 'present' || peer.isLocal)) return 0
   return by === 'present' ? interest.members : interest.storedMembers
 }

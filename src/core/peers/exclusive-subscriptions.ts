@@ -23,8 +23,8 @@ export function recordHeld(state: Parts<'peers' | 'subscriptions'>, session: Ses
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return
   state.subscriptions.exclusiveHolders.set(bare, session)
-  const { exclusive, shard } = state.peers
-  if (state.peers.findOwner(bare) === undefined) exclusive.registry.acquire(bare, shard.own, session.clientId)
+  if (state.peers.findOwner(bare) !== undefined) return
+  state.peers.exclusive.registry.acquire(bare, undefined, session.clientId)
 }
 
 export function releaseExclusive(
@@ -51,7 +51,7 @@ export function requestExclusive(
   clientId: string,
 ): 'given' | 'held' | 'unreachable' | number {
   const owner = peers.findOwner(filter)
-  if (owner === undefined) return peers.exclusive.registry.acquire(filter, peers.shard.own, clientId) ? 'given' : 'held'
+  if (owner === undefined) return peers.exclusive.registry.acquire(filter, undefined, clientId) ? 'given' : 'held'
   if (owner.link === undefined) return 'unreachable'
   const requestId = ids.nextSerial()
   outputs.peerSends.push({ to: owner.number, message: { kind: 'exclusive-request', requestId, filter, clientId } })
@@ -65,7 +65,7 @@ export function releaseAtOwner(
   clientId: string,
 ): void {
   const owner = peers.findOwner(filter)
-  if (owner === undefined) return peers.exclusive.registry.release(filter, peers.shard.own, clientId)
+  if (owner === undefined) return peers.exclusive.registry.release(filter, undefined, clientId)
   if (owner.link === undefined) return
   const message = { kind: 'exclusive-released', requestId: announcement, filter, clientId } as const
   outputs.peerSends.push({ to: owner.number, message })

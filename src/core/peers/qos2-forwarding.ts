@@ -50,7 +50,8 @@ export function releaseOnPeers(state: ReleaseParts, session: Session, packetId: 
     if (known.isBeingReleased) return known.barrier
     return sendReleased(state, session, {
       packetId,
-      peers: [...known.peers].map((one) => state.peers.requirePeer(one)),
+      // Local shards may have left.
+      peers: [...known.peers].flatMap((one) => state.peers.find(one) ?? []),
     })
   }
   // The message may be from before the restart of this shard, and the release may not have reached all peers.
@@ -109,7 +110,7 @@ function release(
 ): void {
   barrier.expect()
   sendInTurn(state, peer, { message: undefined, isCommitted: true }, () => {
-    peer.outbox.push(message, barrier)
+    peer.addToOutbox(message, barrier)
     sendNext(state.outputs, peer)
   })
 }

@@ -50,7 +50,8 @@ export function createRetainedSources(
     hasBegun: false,
   })
   state.peers.awaitRetained(session)
-  if (hasWildcard(bare)) return [here, ...state.peers.all.map(createPeerSource)]
+  // Local shards have no retained messages.
+  if (hasWildcard(bare)) return [here, ...state.peers.all.filter(({ isLocal }) => !isLocal).map(createPeerSource)]
   const owner = state.peers.findOwner(bare)
   return [owner === undefined ? here : createPeerSource(owner)]
 }
@@ -152,11 +153,45 @@ export function endRetainedWait(peers: PeerTable, session: Session): void {
 }
 
 /** Called when a peer has restarted, so that it does not have the requests any more. They start again from the beginning. */
-export function repeatRetainedRequests(state: Parts<'batches' | 'peers' | 'retained' | 'storage'>, peer: Peer): void {
+export function repeatRetainedRequests(
+  state: Parts<'batches' | 'outputs' | 'peers' | 'retained' | 'storage'>,
+  peer: Peer,
+): void {
+  restartRequests(state, ({ owner }) => owner === peer.number)
+}
+
+/**
+ * Called when the link of a peer has ended. Owners of topics would wait for messages of the peer that never arrive, so requests that name it
+ * and have no response yet start again, without the peer.
+ */
+export function restartRequestsAfter(
+  state: Parts<'batches' | 'outputs' | 'peers' | 'retained' | 'storage'>,
+  { number }: Peer,
+): void {
+  restartRequests(state, ({ hasBegun, marks }) => !hasBegun && marks.sentBy.has(number))
+}
+
+/** Called when the numbers are void that `reporter` has reported for the owner `failed`: its link to that shard has ended. */
+export function restartVoidRequests(
+  state: Parts<'batches' | 'outputs' | 'peers' | 'retained' | 'storage'>,
+  { number: reporter }: Peer,
+  failed: PeerNumber,
+): void {
+  restartRequests(
+    state,
+    ({ hasBegun, marks, owner }) => !hasBegun && owner === failed && marks.sentBy.get(reporter)?.has(failed) === true,
+  )
+}
+
+function restartRequests(
+  state: Parts<'batches' | 'outputs' | 'peers' | 'retained' | 'storage'>,
+  isAffected: (source: RemoteSource) => boolean,
+): void {
   for (const session of state.peers.retained.waiting.keys()) {
-    for (const { source } of session.retainedReplays?.all() ?? []) {
-      if ('cursor' in source || source.owner !== peer.number) continue
-      state.peers.retained.requests.delete(source.requestId)
+    for (const scan of session.retainedReplays?.all() ?? []) {
+      const { source } = scan
+      if ('cursor' in source || !isAffected(source)) continue
+      cancelRetainedRequest(state.outputs, state.peers, scan)
       source.marks = startMarks(state, session)
       source.isRequested = false
       source.hasBegun = false

@@ -43,7 +43,7 @@ export function storeAndSend(
   copyOut(send.message, state.payloads.buffers)
   barrier?.expect()
   if (send.message.qos === 2 && send.exactlyOnce === undefined) storeUnderUniqueName(state, peer, send, barrier)
-  else peer.outbox.push(send, barrier)
+  else peer.addToOutbox(send, barrier)
   sendNext(state.outputs, peer)
   return true
 }
@@ -65,11 +65,11 @@ function storeUnderUniqueName(
   const name = { publisher: state.ids.nextName(), packetId: onlyPacketId }
   const confirmed = new CommitBarrier()
   confirmed.runWhenComplete(() => {
-    peer.outbox.push({ kind: 'release', ...name }, undefined)
+    peer.addToOutbox({ kind: 'release', ...name }, undefined)
     sendNext(state.outputs, peer)
     barrier?.arrive(confirmed.refusal)
   })
-  peer.outbox.push({ ...send, exactlyOnce: name }, confirmed)
+  peer.addToOutbox({ ...send, exactlyOnce: name }, confirmed)
 }
 
 /**

@@ -3,7 +3,6 @@
 
 import { reasonCodes, type PacketId, type ReasonCode } from '../../protocol/index.ts'
 import type { DrainParts, ExchangeParts, Parts, ReleaseParts } from '../state/parts.ts'
-import type { Batches } from '../model/batches.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Ack } from '../model/deferred-ack.ts'
 import type { Message } from '../messages/message.ts'
@@ -21,8 +20,12 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 /**
  * Stores the packet identifier with the shards that the message went to, in the batch of the message's other changes.
  */
-export function recordIncoming(batches: Batches, session: Session, packetId: PacketId): void {
-  const assignments = session.incoming.forwarded?.get(packetId)?.assignments?.toRecords() ?? []
+export function recordIncoming(
+  { batches, peers }: Parts<'batches' | 'peers'>,
+  session: Session,
+  packetId: PacketId,
+): void {
+  const assignments = session.incoming.forwarded?.get(packetId)?.assignments?.toRecords(peers.shard.own) ?? []
   const remaining = session.incoming.partial?.get(packetId)?.receivers
   putRecord(batches, { kind: 'incoming', clientId: session.clientId, packetId, assignments, remaining })
 }
@@ -112,13 +115,13 @@ export function acknowledgeDuplicate(
   } else if (partial?.isRouted === false && !isRefused) {
     routeRemaining(state, message, { publisher: session, packetId, remaining: partial.receivers })
     markPartialRouted(state, session, packetId)
-    recordIncoming(state.batches, session, packetId)
+    recordIncoming(state, session, packetId)
     acknowledgePublish(state, connection, session, ack)
   } else if (known?.isFromEarlierGeneration === true && !isRefused) {
     const plan = state.router.resolvePlan(message.topic)
     const isNewlyAssigned = known.assignments === undefined
     forwardToPeers(state, { message, plan }, { publisher: session, packetId, isAgain: true })
-    if (isNewlyAssigned) recordIncoming(state.batches, session, packetId)
+    if (isNewlyAssigned) recordIncoming(state, session, packetId)
     acknowledgePublish(state, connection, session, ack)
   } else {
     sendAck(state, connection, { ...ack, reason: reasonCodes.success })

@@ -13,6 +13,7 @@ import { decidePublishPermit } from '../peers/peer-backpressure.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { EnqueueParts, Parts, PermitParts, WillParts } from '../state/parts.ts'
+import { isStoredShard } from '../model/peer-names.ts'
 import { beginResult, type KeptResult } from './store-result.ts'
 import { delayMessage, findDelayedLimit, readDelay } from './delay-message.ts'
 import { matchesFullPeerSession, matchesFullSession, needsStorage } from '../delivery/check-receivers.ts'
@@ -78,11 +79,14 @@ function publishForRule(state: BrokerState, publication: RulePublication, route:
   return failure
 }
 
-/** A QoS 0 message has no promise. Results of a message that its publisher sends again are made again. */
+/**
+ * A QoS 0 message has no promise. Results of a message that its publisher sends again are made again. A local shard stores no results.
+ */
 function routeResult(state: BrokerState, message: Message, route: Route): void {
   const { rules } = state
   const isKept = message.qos > 0 && (rules.resultsOf === 'publisher' || rules.resultsOf === 'stored-message')
-  if (!state.peers.hasAny || !isKept || isSourceTopic(message.topic.name)) {
+  const canKeep = state.peers.hasAny && isStoredShard(state.shard.own)
+  if (!canKeep || !isKept || isSourceTopic(message.topic.name)) {
     route(state, message, undefined, 0)
     return
   }

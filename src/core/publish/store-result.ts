@@ -66,7 +66,10 @@ function createRemainingReceivers(
   const { shard } = peers
   const { peerMatches } = router.resolvePlan(topic)
   return {
-    subscribersOf: peerMatches.map(({ peer }) => ({ shard: peer.number, of: shard.count })),
+    // A record names no local shard: after a restart, the result is not sent again to subscribers there.
+    subscribersOf: peerMatches
+      .filter(({ peer }) => !peer.isLocal)
+      .map(({ peer }) => ({ shard: peer.number, of: shard.count })),
     doneOn: [{ shard: shard.own, of: shard.count }],
     groups: [],
     doneGroups: [],

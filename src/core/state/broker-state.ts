@@ -133,7 +133,7 @@ export class BrokerState {
         admits: (session, topic) => canReceive(this, session, topic),
         hides: isHiddenBelowMountpoint,
       },
-      ({ number }) => number < own,
+      ({ number }) => shard.names?.isBefore(number, own) ?? number < own,
     )
     this.subscriptions = new SubscriptionState(this.memory)
     this.retained = new RetainedState(this.memory, options.countRetainedOnPeers)

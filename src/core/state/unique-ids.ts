@@ -3,6 +3,7 @@
 import type { InternalNameSource } from '../namespaces/internal-session-names.ts'
 import { toNamespacedName } from '../namespaces/namespaced-names.ts'
 import { computeOwnerShard, type ShardPlace } from '../model/peer-messages.ts'
+import { isStoredShard } from '../model/peer-names.ts'
 
 export class UniqueIds implements InternalNameSource {
   readonly #identity: string
@@ -16,8 +17,9 @@ export class UniqueIds implements InternalNameSource {
     this.#shard = shard
   }
 
-  /** Returns whether this shard owns the session. */
+  /** Returns whether the session may be on this shard. A local shard serves sessions of any client ID. */
   isOwn(clientId: string): boolean {
+    if (!isStoredShard(this.#shard.own)) return true
     return computeOwnerShard(clientId, this.#shard.count) === this.#shard.own
   }
 
@@ -31,7 +33,7 @@ export class UniqueIds implements InternalNameSource {
     return `${this.#identity}.${this.nextSerial().toString(36)}`
   }
 
-  /** Returns a client ID that this shard owns and that is not in use, as the name of a session. */
+  /** Returns a client ID that may be on this shard and is not in use, as the name of a session. */
   nextClientId(namespace: string | undefined, sessions: { has(clientId: string): boolean }): string {
     let clientId
     do clientId = toNamespacedName(namespace, `auto-${this.#identity}-${(++this.#lastAssigned).toString(36)}`)

@@ -21,6 +21,7 @@ import { expireRetained } from '../retained/retained-messages.ts'
 import { continueRemovingSubscriptions } from '../sessions/remove-subscriptions.ts'
 import { continueRelief } from '../memory/memory-relief.ts'
 import { continueReplays } from '../retained/retained-replay.ts'
+import { continueRemainingSteps } from '../peer-handlers/end-link.ts'
 import { sendRetainedResponses } from '../peer-handlers/handle-retained.ts'
 import { publishDelayed, publishDelayedWill, publishWill } from '../sessions/publish-will.ts'
 import { endSession, hasExpired } from '../sessions/end-session.ts'
@@ -37,6 +38,7 @@ const maxDeadlinesPerTick = 1_000
 const gapShare = 5 / 6
 
 export function handleTick(state: BrokerState): void {
+  if (state.peers.hasRemainingSteps) continueRemainingSteps(state)
   // A will that is published before the peers have sent their filters would not reach their subscribers.
   if (!state.peers.isReady) return
   for (let count = 0; count < maxDeadlinesPerTick; count++) {
@@ -80,7 +82,6 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
     return
   }
   if (kind === 'retained-expiry') return expireRetained(state, subject)
-  if (kind === 'retained-wait') return // This tick responds to the waiting requests anyway.
   if (kind === 'expire-received-ids') return expireReceivedIds(state)
   if (kind === 'ended-session-queue') return continueEndedSessionQueues(state)
   if (kind === 'delayed-due') return publishDelayed(state, subject)

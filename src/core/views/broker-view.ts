@@ -89,7 +89,7 @@ export class BrokerView {
   }
 
   #hasMoreForPeers(peers: PeerTable): boolean {
-    return hasUnsentState(peers) || (peers.isReady && hasReadyRequest(this.#state.nowMs, peers))
+    return peers.hasRemainingSteps || hasUnsentState(peers) || (peers.isReady && hasReadyRequest(peers))
   }
 
   /** Number of clients whose messages wait for space in action queues, and the client ID of one of them; undefined: none waits. */
@@ -117,6 +117,11 @@ export class BrokerView {
   /** Returns whether a running shard has not confirmed all messages. */
   get isAwaitingPeers(): boolean {
     return this.#state.peers.hasUnconfirmed
+  }
+
+  /** Number of filters that peers have reported, each counted for each peer. */
+  get peerFilters(): number {
+    return this.#state.peers.countFilters()
   }
 
   /** Bytes of payloads stored for other shards until these have them. */

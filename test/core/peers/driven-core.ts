@@ -15,6 +15,7 @@ import {
   type PeerNumber,
   type Permissions,
   type RuleHook,
+  type ShardPlace,
   type CoreRequest,
   type SendList,
 } from '../../../src/core/index.ts'
@@ -60,9 +61,11 @@ export class DrivenCore {
   readonly #messageLoads: LoadMessage[] = []
   #writing: PendingWrite | undefined = undefined
   #committedBatch = 0
+  /** A batch had changes. */
+  hasWritten = false
 
   constructor(
-    shard: { own: PeerNumber; count: number },
+    shard: ShardPlace,
     from: {
       recordStore: MemoryRecordStore
       settings: CoreSettings
@@ -169,6 +172,7 @@ export class DrivenCore {
   #startWrite(): void {
     if (this.#writing !== undefined) return
     const batch = this.core.takeBatch()
+    if (batch !== undefined) this.hasWritten ||= batch.changes.length > 0
     if (batch !== undefined) this.#writing = { batch, changes: frozenChanges(batch.changes), isWritten: false }
   }
 

@@ -4,11 +4,14 @@
 //   client ══ core 0 ──► link 0→1 [ publish, interest ] ──► core 1 ══ client
 //                 ╲                                          ╱
 //                  ╲──► link 0→2 [ ... ] ──► core 2 ◄───────╱          one step: one of all that may happen next
+//
+// Stored shards have the numbers 0 to count - 1 here, and local shards the next ones. In the cores, local shards have other numbers.
 
 import {
   changeShards,
   createMessageFromStored,
   Message,
+  PeerNames,
   computeOwnerShard,
   toStored,
   type Command,
@@ -16,10 +19,14 @@ import {
   type Connection,
   type CoreSettings,
   type Input,
+  type LocalShardName,
+  type PeerCount,
   type PeerMessage,
+  type PeerName,
   type PeerNumber,
   type Permissions,
   type SendList,
+  type ShardPlace,
 } from '../../../src/core/index.ts'
 import { defaultCoreSettings } from '../default-settings.ts'
 import type { StoredChange } from '../../../src/records/index.ts'
@@ -30,8 +37,8 @@ import { DrivenCore, type CoreRules } from './driven-core.ts'
 import { PacketClient, type ClientTraits } from './packet-client.ts'
 
 interface Link {
-  readonly from: PeerNumber
-  readonly to: PeerNumber
+  readonly from: number
+  readonly to: number
   queue: (PeerMessage | Message)[]
   /** Nothing arrives until `releaseLink`. */
   isHeld: boolean
@@ -45,6 +52,8 @@ export interface SeveralCoresOptions {
   permissions?: Permissions
   /** The rule of every shard. */
   rules?: CoreRules
+  /** Local shards may join. */
+  hasLocals?: boolean
 }
 
 /** More steps mean that the cores exchange messages endlessly. */
@@ -64,6 +73,12 @@ export class SeveralCores {
   cores: (DrivenCore | undefined)[]
   #links: Link[] = []
   #generation = 0
+  readonly #hasLocals: boolean
+  /** By shard: the names of the others as it knows them. */
+  readonly #names = new Map<number, PeerNames>()
+  readonly #localNames = new Map<number, LocalShardName>()
+  /** Shards of clients on local shards. */
+  readonly #localClients = new Map<PacketClient, number>()
   #commands = 0
 
   constructor(options: SeveralCoresOptions = {}) {
@@ -72,6 +87,7 @@ export class SeveralCores {
     this.count = options.shards ?? 3
     this.permissions = options.permissions
     this.#rules = options.rules
+    this.#hasLocals = options.hasLocals ?? false
     this.#links = linksOf(this.count)
     this.cores = Array.from({ length: this.count }, () => undefined)
     for (let own = 0; own < this.count; own++) this.start(own)
@@ -94,8 +110,22 @@ export class SeveralCores {
     return client
   }
 
-  shardOf(client: PacketClient): PeerNumber {
-    return this.shardOfId(client.id)
+  /** Adds a client on a local shard. Its session must be clean. */
+  localClient(shard: number, name: string, traits: Partial<ClientTraits> = {}): PacketClient {
+    const client = new PacketClient(name, traits)
+    this.clients.push(client)
+    this.moveToLocal(client, shard)
+    return client
+  }
+
+  /** Connects the client to a local shard. */
+  moveToLocal(client: PacketClient, shard: number): void {
+    this.#localClients.set(client, shard)
+    this.connect(client)
+  }
+
+  shardOf(client: PacketClient): number {
+    return this.#localClients.get(client) ?? this.shardOfId(client.id)
   }
 
   shardOfId(clientId: string): PeerNumber {
@@ -125,44 +155,100 @@ export class SeveralCores {
   }
 
   /** Starts a core with the stored records, and links it to all running cores. */
-  start(own: PeerNumber): void {
-    const core: DrivenCore = new DrivenCore(
-      { own, count: this.count },
-      {
-        recordStore: this.recordStore,
-        settings: this.settings,
-        permissions: this.permissions,
-        rules: this.#rules,
-        identity: `generation${++this.#generation}`,
-        dependencies: {
-          sent: (sends) => this.#sent(sends),
-          toPeer: (to, message) => this.#link(own, to).queue.push(message),
-          closed: (connection) => this.#closed(own, connection),
-          nowMs: () => this.nowMs,
-        },
+  start(own: number, options: { unnoticedBy?: number } = {}): void {
+    const names = new PeerNames()
+    this.#names.set(own, names)
+    const running = [...this.#localNames].flatMap(([number, name]) => (this.cores[number] ? [names.add(name)] : []))
+    this.#startCore(own, { own, count: this.count, ...(this.#hasLocals && { names, running }) }, options)
+  }
+
+  /** Starts a local shard. Returns its number. `name`: undefined for a new life. */
+  startLocal(name?: LocalShardName): number {
+    const number = this.cores.length
+    const ownName = name ?? { life: number.toString(16).padStart(16, '0'), thread: number % 3 }
+    const names = new PeerNames()
+    const own = names.add(ownName)
+    const running = [...this.#localNames].flatMap(([other, known]) => (this.cores[other] ? [names.add(known)] : []))
+    this.#localNames.set(number, ownName)
+    this.#names.set(number, names)
+    for (let other = 0; other < number; other++) this.#links.push(newLink(number, other), newLink(other, number))
+    this.#startCore(number, { own, count: this.count, names, running })
+    return number
+  }
+
+  /** Returns the name of a shard. */
+  nameOf(number: number): PeerName {
+    return this.#localNames.get(number) ?? { stored: number }
+  }
+
+  /** Returns the number that `core` has for another shard; undefined if it does not know it. */
+  numberIn(core: number, of: number): PeerNumber | undefined {
+    return this.#names.get(core)?.find(this.nameOf(of))
+  }
+
+  get runningLocals(): number[] {
+    return [...this.#localNames.keys()].filter((number) => this.cores[number] !== undefined)
+  }
+
+  #startCore(own: number, place: ShardPlace, { unnoticedBy }: { unnoticedBy?: number } = {}): void {
+    const core: DrivenCore = new DrivenCore(place, {
+      recordStore: own < this.count ? this.recordStore : new MemoryRecordStore(),
+      settings: this.settings,
+      permissions: this.permissions,
+      rules: this.#rules,
+      identity: `generation${++this.#generation}`,
+      dependencies: {
+        sent: (sends) => this.#sent(sends),
+        toPeer: (to, message) => this.#send(own, to, message),
+        closed: (connection) => this.#closed(own, connection),
+        nowMs: () => this.nowMs,
       },
-    )
+    })
     this.cores[own] = core
-    for (const other of this.cores) {
+    for (const [number, other] of this.cores.entries()) {
       if (other === undefined || other === core) continue
-      for (const link of [this.#link(own, other.number), this.#link(other.number, own)]) link.queue = []
-      core.handle({ kind: 'peer-joined', peer: other.number })
-      other.handle({ kind: 'peer-joined', peer: own })
+      for (const link of [this.#link(own, number), this.#link(number, own)]) link.queue = []
+      core.handle({ kind: 'peer-joined', peer: this.#addName(own, number) })
+      if (number !== unnoticedBy) other.handle({ kind: 'peer-joined', peer: this.#addName(number, own) })
     }
   }
 
+  /** The shard learns that another one has restarted. What it sent on the earlier link is lost. */
+  noticeRestart(shard: number, restarted: number): void {
+    this.#link(shard, restarted).queue = []
+    this.handle(shard, { kind: 'peer-joined', peer: this.#addName(shard, restarted) })
+  }
+
+  #addName(core: number, other: number): PeerNumber {
+    const names = this.#names.get(core)
+    if (names === undefined) throw new Error(`shard ${core} is not running`)
+    return names.add(this.nameOf(other))
+  }
+
+  /** A message for a shard that has failed is lost. */
+  #send(from: number, to: PeerNumber, message: PeerMessage | Message): void {
+    const name = this.#names.get(from)?.get(to)
+    if (name === undefined) return
+    const target =
+      'stored' in name ? name.stored : [...this.#localNames].findLast(([, known]) => isSame(known, name))?.[0]
+    if (target !== undefined && this.cores[target] !== undefined) this.#link(from, target).queue.push(message)
+  }
+
   /** Stops a core at once: unwritten records and messages on its links are lost. */
-  kill(own: PeerNumber): void {
+  kill(own: number, { unnoticedBy }: { unnoticedBy?: number } = {}): void {
     if (this.cores[own] === undefined) return
     this.cores[own] = undefined
     for (const link of this.#links) if (link.from === own || link.to === own) link.queue = []
     for (const client of this.clients) if (this.shardOf(client) === own) this.#drop(client)
-    for (const core of this.cores) core?.handle({ kind: 'peer-left', peer: own })
+    for (const [number, core] of this.cores.entries()) {
+      const peer = this.numberIn(number, own)
+      if (peer !== undefined && number !== unnoticedBy) core?.handle({ kind: 'peer-left', peer })
+    }
   }
 
   /** Stops all cores: no core receives a notice of the failure of another. */
   killAll(): void {
-    for (let own = 0; own < this.count; own++) this.cores[own] = undefined
+    for (let own = 0; own < this.cores.length; own++) this.cores[own] = undefined
     for (const link of this.#links) link.queue = []
     for (const client of this.clients) this.#drop(client)
   }
@@ -185,21 +271,21 @@ export class SeveralCores {
     this.startAll()
   }
 
-  holdLink(from: PeerNumber, to: PeerNumber): void {
+  holdLink(from: number, to: number): void {
     this.#link(from, to).isHeld = true
   }
 
-  releaseLink(from: PeerNumber, to: PeerNumber): void {
+  releaseLink(from: number, to: number): void {
     this.#link(from, to).isHeld = false
   }
 
   /** Messages from one shard to another that have not arrived. */
-  messagesOnLink(from: PeerNumber, to: PeerNumber): readonly (PeerMessage | Message)[] {
+  messagesOnLink(from: number, to: number): readonly (PeerMessage | Message)[] {
     return this.#link(from, to).queue
   }
 
   /** All messages from one shard to another arrive, and nothing else happens. */
-  deliverAll(from: PeerNumber, to: PeerNumber): void {
+  deliverAll(from: number, to: number): void {
     const link = this.#link(from, to)
     while (link.queue.length > 0) this.#deliver(link)
   }
@@ -266,10 +352,27 @@ export class SeveralCores {
     const message = link.queue.shift()
     const core = this.cores[link.to]
     if (message === undefined || core === undefined) return
-    const peer = link.from
+    const peer = this.numberIn(link.to, link.from)
+    if (peer === undefined) throw new Error(`shard ${link.to} does not know shard ${link.from}`)
     if (message instanceof Message)
       core.handle({ kind: 'plain-peer-message', peer, message: copied(message, core.topics) })
-    else core.handle({ kind: 'peer-message', peer, message: copiedByLink(message, core.topics) })
+    else core.handle({ kind: 'peer-message', peer, message: this.#translate(link, copiedByLink(message, core.topics)) })
+  }
+
+  /** Replaces the numbers of shards as a link does: by names, and then by the numbers of the receiver. */
+  #translate({ from, to }: Link, message: PeerMessage): PeerMessage {
+    const translate = (number: PeerNumber): PeerNumber[] => {
+      const name = this.#names.get(from)?.get(number)
+      const translated = name === undefined ? undefined : this.#names.get(to)?.find(name)
+      return translated === undefined ? [] : [translated]
+    }
+    const translateCounts = (counts: readonly PeerCount[]): PeerCount[] =>
+      counts.flatMap((one) => translate(one.peer).map((peer) => ({ ...one, peer })))
+    if (message.kind === 'publish' && message.tried !== undefined)
+      return { ...message, tried: message.tried.flatMap(translate) }
+    if (message.kind === 'interest-seen') return { ...message, sent: translateCounts(message.sent) }
+    if (message.kind === 'retained-request') return { ...message, after: translateCounts(message.after) }
+    return message
   }
 
   #sendPacket(client: PacketClient): void {
@@ -297,7 +400,7 @@ export class SeveralCores {
     client.loseConnection()
   }
 
-  #link(from: PeerNumber, to: PeerNumber): Link {
+  #link(from: number, to: number): Link {
     const link = this.#links.find((one) => one.from === from && one.to === to)
     if (link === undefined) throw new Error(`there is no link from ${from} to ${to}`)
     return link
@@ -307,9 +410,14 @@ export class SeveralCores {
 function linksOf(count: number): Link[] {
   const links: Link[] = []
   for (let from = 0; from < count; from++)
-    for (let to = 0; to < count; to++) if (from !== to) links.push({ from, to, queue: [], isHeld: false })
+    for (let to = 0; to < count; to++) if (from !== to) links.push(newLink(from, to))
   return links
 }
+
+const newLink = (from: number, to: number): Link => ({ from, to, queue: [], isHeld: false })
+
+const isSame = (one: LocalShardName, other: LocalShardName): boolean =>
+  one.life === other.life && one.thread === other.thread
 
 /** Copies a message as a link does: it shares no memory with the sender. */
 function copiedByLink(message: PeerMessage, topics: TopicTable): PeerMessage {

@@ -7,8 +7,8 @@ import type { QoS, SubscribePacket, TopicFilter } from '../../../protocol/index.
 import type { Connection } from '../../model/connection.ts'
 import type { RequestId, SubscribeCommandOptions } from '../../model/inputs.ts'
 import type { PeerExclusive } from '../../model/peer-messages.ts'
-import type { PeerNumber } from '../../model/peer-names.ts'
 import { ExclusiveRegistry } from './exclusive-registry.ts'
+import type { Peer } from './peer.ts'
 
 /** A SUBSCRIBE that waits for responses of other shards about its exclusive filters. */
 export interface ExclusiveWait {
@@ -41,5 +41,5 @@ export class ExclusiveFilters {
   /** Commands of the API, by ID of their request. */
   readonly commands = new Map<number, ExclusiveCommand>()
   /** Requests received before the peers announced their filters. */
-  deferred: { readonly peer: PeerNumber; readonly message: PeerExclusive }[] = []
+  deferred: { readonly peer: Peer; readonly message: PeerExclusive }[] = []
 }

@@ -2,46 +2,69 @@
 //
 //   'plant/1/#' ──► shard 2, session 'device-7'
 //
-// A failed shard restarts with its persistent sessions and announces the filters that these hold. Until then its filters
-// remain held.
+// A failed stored shard restarts with its persistent sessions and announces the filters that these hold. Until then its filters remain held. The
+// filters of a local shard are free when it has left.
 
-import type { PeerNumber } from '../../model/peer-names.ts'
 import type { TopicFilter } from '../../../protocol/index.ts'
+import type { LinkState, Peer } from './peer.ts'
 
 interface Holder {
-  readonly shard: PeerNumber
+  /** Undefined: this shard. */
+  readonly peer: Peer | undefined
+  /** The link on which the peer announced or requested the filter. */
+  readonly link: LinkState | undefined
   readonly clientId: string
-  /** The shard of the holder has failed and has not announced the filter again. */
-  readonly isSuspect: boolean
+}
+
+/** Returns whether the shard of the holder has left, or has restarted and announced all its filters without this one. */
+function isVoid({ peer, link }: Holder): boolean {
+  if (peer === undefined || peer.link === link) return false
+  return peer.hasLeft || peer.link?.hasInterestOfPeer === true
 }
 
 export class ExclusiveRegistry {
   readonly #holders = new Map<TopicFilter, Holder>()
+  readonly #filtersByPeer = new Map<Peer, Set<TopicFilter>>()
 
-  /** Returns false if another session holds the filter. */
-  acquire(filter: TopicFilter, shard: PeerNumber, clientId: string): boolean {
+  /** Returns false if another session holds the filter. `peer`: the shard of the session; undefined: this one. */
+  acquire(filter: TopicFilter, peer: Peer | undefined, clientId: string): boolean {
     const holder = this.#holders.get(filter)
-    if (holder !== undefined && (holder.shard !== shard || holder.clientId !== clientId)) return false
-    this.#holders.set(filter, { shard, clientId, isSuspect: false })
+    if (holder !== undefined && !isVoid(holder) && (holder.peer !== peer || holder.clientId !== clientId)) return false
+    if (holder !== undefined) this.#delete(filter, holder)
+    this.#holders.set(filter, { peer, link: peer?.link, clientId })
+    if (peer !== undefined) this.#ensureFilters(peer).add(filter)
     return true
   }
 
-  release(filter: TopicFilter, shard: PeerNumber, clientId: string): void {
+  release(filter: TopicFilter, peer: Peer | undefined, clientId: string): void {
     const holder = this.#holders.get(filter)
-    if (holder?.shard === shard && holder.clientId === clientId) this.#holders.delete(filter)
+    if (holder !== undefined && holder.peer === peer && holder.clientId === clientId) this.#delete(filter, holder)
   }
 
-  /** Marks the filters of a failed shard. They remain held. */
-  markShardSuspect(shard: PeerNumber): void {
-    for (const [filter, holder] of this.#holders) {
-      if (holder.shard === shard) this.#holders.set(filter, { ...holder, isSuspect: true })
+  /**
+   * Releases the filters that the peer has not announced on its current link, one with each step: for a peer that has announced all its filters, or
+   * has left. Ends early if the link of the peer ends meanwhile.
+   */
+  *releaseUnannounced(peer: Peer): Generator<void> {
+    const { link } = peer
+    for (const filter of this.#filtersByPeer.get(peer) ?? []) {
+      if (peer.link !== link) return
+      const holder = this.#holders.get(filter)
+      if (holder?.peer === peer && holder.link !== link) this.#delete(filter, holder)
+      yield
     }
   }
 
-  /** Releases the filters that a restarted shard has not announced again. Called when it has announced all its filters. */
-  removeSuspect(shard: PeerNumber): void {
-    for (const [filter, holder] of this.#holders) {
-      if (holder.shard === shard && holder.isSuspect) this.#holders.delete(filter)
-    }
+  #ensureFilters(peer: Peer): Set<TopicFilter> {
+    const known = this.#filtersByPeer.get(peer) ?? new Set()
+    this.#filtersByPeer.set(peer, known)
+    return known
+  }
+
+  #delete(filter: TopicFilter, { peer }: Holder): void {
+    this.#holders.delete(filter)
+    const filters = peer === undefined ? undefined : this.#filtersByPeer.get(peer)
+    filters?.delete(filter)
+    if (peer !== undefined && filters?.size === 0) this.#filtersByPeer.delete(peer)
   }
 }

@@ -74,6 +74,15 @@ export class PeerOutbox {
     }
   }
 
+  /** Removes the first message: the peer has left for good, and confirms nothing more. */
+  takeFirst(): UnconfirmedMessage | undefined {
+    const first = this.#withheld.shift() ?? this.#unconfirmed.shift()
+    if (first === undefined) return undefined
+    if (this.#unsent.peek() === first) this.#unsent.shift()
+    this.#bytes -= countPayloadBytes(first.message)
+    return first
+  }
+
   /** Removes confirmed messages; the caller completes their barriers. */
   takeConfirmed({ upTo, uncommitted }: Pick<PeerCommitted, 'upTo' | 'uncommitted'>): UnconfirmedMessage[] {
     const done = this.#withheld

@@ -1,9 +1,9 @@
-// One other shard of the node: its filters, the messages for it, and the progress of both directions. Counters of a
-// link restart with each link; messages and filters remain.
+// One other shard: its filters, the messages for it, and the progress of both directions. Counters of a link restart with each link; messages
+// and filters of a stored shard remain.
 
 import type { TopicFilter } from '../../../protocol/index.ts'
-import type { Interest } from '../../model/peer-messages.ts'
-import type { PeerNumber } from '../../model/peer-names.ts'
+import type { Interest, PeerPublish, PeerRelease } from '../../model/peer-messages.ts'
+import { isStoredShard, type PeerNumber } from '../../model/peer-names.ts'
 import type { RetainedMarks } from '../sessions/retained-replay-queue.ts'
 import { PendingQueue } from '../sessions/pending-queue.ts'
 import { LargeMap, type LargeMapWalk } from '../../topics/index.ts'
@@ -11,6 +11,7 @@ import type { CommitBarrier } from '../../model/commit-barrier.ts'
 import { PeerAcks } from './peer-acks.ts'
 import { PeerOutbox } from './peer-outbox.ts'
 import type { InterestCount } from './local-interest.ts'
+import type { RetainedRequest } from './retained-request.ts'
 import { UncommittedForwards } from './uncommitted-forwards.ts'
 
 /** A filter of the peer, and the number of the full sync in which the peer sent it last. */
@@ -43,6 +44,8 @@ export class LinkState {
   /** The peer has sent all of its interest. */
   hasInterestOfPeer = false
   readonly awaited = new PendingQueue<Awaited>()
+  /** Requests of the peer for retained messages of this shard, by ID. */
+  readonly retainedRequests = new Map<number, RetainedRequest>()
   /** Topics with a retained message that was also sent on an earlier link. Later messages of these topics may have arrived before it. */
   redeliveredTopics: Set<string> | undefined = undefined
 
@@ -54,8 +57,10 @@ export class LinkState {
 
 export class Peer {
   readonly number: PeerNumber
-  /** Undefined while the peer has failed and has not restarted yet. */
+  /** Undefined while the peer has failed and has not restarted yet, and after a local shard has left. */
   link: LinkState | undefined = undefined
+  /** Set when a local shard has left for good. It is added to this set when messages for it remain: see `pass-on-messages.ts`. */
+  departed: Set<Peer> | undefined = undefined
   /** The driver has too much unsent data for this peer. */
   isCongested = false
   /** Publishers wait because the outbox of this peer was full. */
@@ -70,6 +75,21 @@ export class Peer {
 
   constructor(number: PeerNumber) {
     this.number = number
+  }
+
+  /** Local shards store nothing, and do not return. */
+  get isLocal(): boolean {
+    return !isStoredShard(this.number)
+  }
+
+  get hasLeft(): boolean {
+    return this.departed !== undefined
+  }
+
+  /** Adds a message to the outbox. */
+  addToOutbox(message: PeerPublish | PeerRelease, barrier: CommitBarrier | undefined): void {
+    this.outbox.push(message, barrier)
+    this.departed?.add(this)
   }
 
   /** Records a filter of the peer, for the walk over all. */

@@ -7,16 +7,20 @@
 import type { PacketId } from '../../../protocol/index.ts'
 import { PacketIdSet } from '../sessions/packet-id-set.ts'
 import type { SharedAssignments } from '../sessions/shared-assignments.ts'
+import type { Peer } from './peer.ts'
 
 interface Publisher {
   readonly ids: PacketIdSet
   readonly onDisk: PacketIdSet
   /** Destination of the messages of shared subscriptions. */
   assignments: Map<PacketId, SharedAssignments> | undefined
+  /** Local shard of the session. Undefined: another shard, or unknown since a restart. */
+  local: Peer | undefined
 }
 
 export class ReceivedPacketIds {
   readonly #publishers = new Map<string, Publisher>()
+  readonly #publishersByLocal = new Map<Peer, Set<string>>()
   /** The deadline for identifiers that were not released is set. */
   isExpiryScheduled = false
 
@@ -44,7 +48,7 @@ export class ReceivedPacketIds {
   ): void {
     let known = this.#publishers.get(publisher)
     if (known === undefined) {
-      known = { ids: new PacketIdSet(), onDisk: new PacketIdSet(), assignments: undefined }
+      known = { ids: new PacketIdSet(), onDisk: new PacketIdSet(), assignments: undefined, local: undefined }
       this.#publishers.set(publisher, known)
     }
     known.ids.add(packetId, options.nowMs)
@@ -59,8 +63,32 @@ export class ReceivedPacketIds {
     const known = this.#publishers.get(publisher)
     if (known?.ids.delete(packetId) !== true) return 'unknown'
     known.assignments?.delete(packetId)
-    if (known.ids.size === 0) this.#publishers.delete(publisher)
+    if (known.ids.size === 0) this.#forget(publisher, known)
     return known.onDisk.delete(packetId) ? 'on disk' : 'in memory'
+  }
+
+  /** The session of the publisher is on a local shard: when that has left, nothing releases its identifiers. */
+  recordLocal(publisher: string, peer: Peer): void {
+    const known = this.#publishers.get(publisher)
+    if (known === undefined || known.local === peer) return
+    known.local = peer
+    const publishers = this.#publishersByLocal.get(peer) ?? new Set()
+    this.#publishersByLocal.set(peer, publishers.add(publisher))
+  }
+
+  /** Enumerates the identifiers of clients of a local shard. Those that were returned may be deleted meanwhile. */
+  *walkLocal(peer: Peer): Generator<{ publisher: string; packetId: PacketId }> {
+    for (const publisher of this.#publishersByLocal.get(peer) ?? []) {
+      const { ids } = this.#publishers.get(publisher) ?? {}
+      for (const [packetId] of ids?.entries() ?? []) yield { publisher, packetId }
+    }
+  }
+
+  #forget(publisher: string, { local }: Publisher): void {
+    this.#publishers.delete(publisher)
+    const publishers = local === undefined ? undefined : this.#publishersByLocal.get(local)
+    publishers?.delete(publisher)
+    if (local !== undefined && publishers?.size === 0) this.#publishersByLocal.delete(local)
   }
 
   /** Returns the packet identifiers that arrived before `beforeMs`. */

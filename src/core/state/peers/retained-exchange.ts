@@ -5,7 +5,6 @@ import type { RetainedOrigin } from '../../messages/message.ts'
 import type { PeerNumber } from '../../model/peer-names.ts'
 import type { RetainedReplay } from '../sessions/retained-replay-queue.ts'
 import type { Session } from '../sessions/session.ts'
-import type { RetainedRequest } from './retained-request.ts'
 
 export class RetainedExchange {
   /** Number of messages published here for retained topics of this shard. It corresponds to the numbers of a link. */
@@ -14,8 +13,6 @@ export class RetainedExchange {
   readonly waiting = new Map<Session, Set<string> | undefined>()
   /** Requests for retained messages of other shards, by ID. */
   readonly requests = new Map<number, { readonly session: Session; readonly scan: RetainedReplay }>()
-  /** Requests of other shards, by shard and ID. */
-  readonly received = new Map<string, RetainedRequest>()
 
   /** Returns the origin of a message that is published on this shard, for one of its topics. This object stands for the link. */
   nextOrigin(own: PeerNumber): RetainedOrigin {

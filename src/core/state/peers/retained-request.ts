@@ -9,11 +9,10 @@ export interface RetainedRequest {
   readonly requestId: number
   readonly cursor: RetainedCursor<RetainedMessage>
   /**
-   * By shard: the response is sent only after this number of messages was received. Later ones reach the session live.
+   * By shard: the response is sent only after this number of messages was received. Later ones reach the session live. The entry of a shard is
+   * deleted when its link ends.
    */
-  readonly after: ReadonlyMap<PeerNumber, number>
-  /** After this time the response is sent in any case: the numbers restart when a shard fails. */
-  readonly deadlineAtMs: number
+  readonly after: Map<PeerNumber, number>
   found: RetainedMessage[]
   isAtEnd: boolean
   /** Number of messages that the peer accepts now; 0: it has not requested more. */

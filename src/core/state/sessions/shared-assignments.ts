@@ -8,7 +8,7 @@
 
 import type { TopicFilter } from '../../../protocol/index.ts'
 import { type ShardAssignment, otherSubscribers } from '../../../records/index.ts'
-import type { PeerNumber } from '../../model/peer-names.ts'
+import { isStoredShard, type PeerNumber } from '../../model/peer-names.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
 export interface SharedAssignment {
@@ -18,6 +18,7 @@ export interface SharedAssignment {
 }
 
 export class SharedAssignments {
+  /** Stored shards only. */
   readonly toSubscribersOf: PeerNumber[] = []
   #byFilter: Map<TopicFilter, SharedAssignment> | undefined = undefined
   readonly #others: SharedAssignment | undefined
@@ -56,8 +57,15 @@ export class SharedAssignments {
     return [...new Set([...this.entries()].map(([, { to }]) => to))].filter((to) => to !== own)
   }
 
-  toRecords(): ShardAssignment[] {
-    const shared = [...this.entries()].map(([filter, { to }]) => ({ filter: filter as string, to }))
+  /**
+   * Returns the assignments for a record of shard `own`. A record names no local shard: what such a shard has got is recorded as received here, so
+   * that it is not assigned again after a restart.
+   */
+  toRecords(own: PeerNumber): ShardAssignment[] {
+    const shared = [...this.entries()].map(([filter, { to }]) => ({
+      filter: filter as string,
+      to: isStoredShard(to) ? to : own,
+    }))
     return [...shared, ...this.toSubscribersOf.map((to) => ({ filter: otherSubscribers, to }))]
   }
 }
