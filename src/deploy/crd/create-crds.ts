@@ -4,7 +4,7 @@ import type { JsonObject } from '../documents/manifest-node.ts'
 import { ownGroup, resourceVersion } from '../resource/cluster-names.ts'
 import { resourceKinds, type ResourceKind } from '../resource/resource-kinds.ts'
 import { rulesBySubject, transitionsBySubject } from '../rules/all-rules.ts'
-import { SchemaWriter } from './json-schema.ts'
+import { SchemaWriter } from './crd-schema.ts'
 
 /** Returns the definitions of our group, or of the group of EMQX. */
 export function createCrds(options: { readonly isEmqx: boolean }): readonly JsonObject[] {

@@ -61,7 +61,7 @@ export class DialedQuicConnection extends QuicConnectionEnd {
     return this.#control
   }
 
-  protected dataStreams(): Iterable<Duplex> {
+  protected listDataStreams(): Iterable<Duplex> {
     return this.#dataStreams.filter((stream) => stream !== undefined)
   }
 

@@ -109,7 +109,7 @@ export class QuicConnection extends QuicConnectionEnd {
     return this.#control
   }
 
-  protected *dataStreams(): Iterable<QuicStreamEnd> {
+  protected *listDataStreams(): Iterable<QuicStreamEnd> {
     for (const { stream } of this.#dataStreams.values()) yield stream
   }
 

@@ -66,7 +66,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
   /** The first stream; undefined: not opened yet. */
   protected abstract controlStream(): Duplex | undefined
   /** The open data streams. */
-  protected abstract dataStreams(): Iterable<Duplex>
+  protected abstract listDataStreams(): Iterable<Duplex>
   /** Closes the connection at once: unsent data is lost. `noteClosed` follows. */
   protected abstract closeConnection(): void
   /** Drops data that the subclass holds. */
@@ -98,7 +98,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
     this.#stop()
     // Written data is sent first, then the end of each stream. The connection is closed after the peer has received
     // that, because closing loses data that was not received yet.
-    for (const stream of this.dataStreams()) stream.end()
+    for (const stream of this.listDataStreams()) stream.end()
     const control = this.controlStream()
     if (control === undefined || control.destroyed) return this.#close()
     control.end()
