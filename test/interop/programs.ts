@@ -48,10 +48,19 @@ export async function reference(): Promise<Program> {
 }
 
 export async function pahoGo(): Promise<Program> {
-  const folder = join(sources, 'paho-go')
+  return buildGo('paho-go')
+}
+
+/** The code of the API server of Kubernetes for definitions of resources. */
+export async function apiServer(): Promise<Program> {
+  return buildGo('api-server')
+}
+
+async function buildGo(name: string): Promise<Program> {
+  const folder = join(sources, name)
   const missing = await findMissing([{ command: 'go', words: ['mod', 'download'], folder }])
   if (missing !== undefined) return { missing }
-  const program = join(built, 'paho-go')
+  const program = join(built, name)
   await runStep({ command: 'go', words: ['build', '-o', program, '.'], folder })
   return { command: program, words: [] }
 }

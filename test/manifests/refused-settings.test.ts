@@ -138,3 +138,74 @@ test('backups and restores', () => {
   assert.deepEqual(listFaults(validateText(restore, restore).faults), [])
   assert.deepEqual(listFaults(validateText(changed, restore).faults), ['spec: a restore does not change: it runs once'])
 })
+
+test('secrets that are not in a Secret, variables and features without effect are warnings', () => {
+  const { warnings, faults } = validateText(
+    writeCluster({
+      replicas: 1,
+      storage: { resources: { requests: { storage: '1Gi' } } },
+      config:
+        'auth.allow_anonymous = true\nhttp_server.password = "secret word"\nbridges.mqtt.up { server = "mqtt-tcp://a:1883", password = ${WORD} }',
+      env: [
+        { name: 'WORD', valueFrom: { secretKeyRef: { name: 'a', key: 'b' } } },
+        { name: 'GODWIT_HTTP_SERVER__PASSWORD', value: 'other word' },
+        { name: 'EMQX_CLUSTER__DISCOVERY', value: 'dns' },
+        { name: 'EMQX_LISTENER__SSL__EXTERNAL__MAX_CONNECTIONS', value: '5' },
+      ],
+      emqxTemplate: { license: 'x', plugins: [{ name: 'emqx_unknown' }, { name: 'emqx_management' }] },
+      unknown: 1,
+      replica: 2,
+    }),
+  )
+  assert.deepEqual(faults, [])
+  assert.deepEqual(listFaults(warnings), [
+    'spec.config: line 2: http_server.password is a secret, and its value is not in a Secret',
+    'spec.config: line 3: bridges.mqtt.up.enable: the bridge has no setting enable, so it is disabled',
+    'spec.env[1].name: http_server.password is a secret, and its value is not in a Secret',
+    'spec.env[2].name: the variable "EMQX_CLUSTER__DISCOVERY" of EMQX has no effect',
+    'spec.env[3].name: listeners.ssl.max_connections has no effect: the port mqtts is not open',
+    'spec.emqxTemplate.license: the license has no effect',
+    'spec.emqxTemplate.plugins[0].name: there is no plugin "emqx_unknown"',
+    'spec.emqxTemplate.plugins[1].enable: the management API stays on',
+    'spec.unknown: there is no such field',
+    'spec.replica: there is no such field',
+  ])
+  assert.equal(JSON.stringify(warnings).includes('secret word'), false)
+})
+
+test('warnings about the listener, the node and the number of brokers', () => {
+  const cases: readonly (readonly [object, string])[] = [
+    [{}, 'spec: there is no storage: data is lost when a pod is deleted'],
+    [{}, 'spec: clients without a user name and password are refused'],
+    [
+      { replicas: 2 },
+      'spec.replicas: the brokers do not form a cluster: a client sees only the messages and sessions of its broker',
+    ],
+    [{ replicas: 2, nodeName: 'a' }, 'spec.nodeName: all brokers run on one node'],
+    [
+      { emqxTemplate: { listener: { ports: { mqtt: 1883, mqtts: 8883 } } } },
+      'spec.emqxTemplate.listener.ports.mqtts: the port is not opened: it has no certificate',
+    ],
+    [
+      { emqxTemplate: { listener: { loadBalancerIP: '192.0.2.1' } } },
+      'spec.emqxTemplate.listener.loadBalancerIP: loadBalancerIP has no effect with this type',
+    ],
+    [
+      { emqxTemplate: { listener: { type: 'LoadBalancer' } } },
+      'spec.emqxTemplate.listener.type: the management API can be reached from outside',
+    ],
+  ]
+  for (const [spec, warning] of cases) {
+    const found = validateText(writeCluster(spec))
+    assert.deepEqual(found.faults, [])
+    assert.ok(listFaults(found.warnings).includes(warning), warning)
+  }
+  const inside = { type: 'LoadBalancer', management: 'inside', ports: { mqtt: 1883 } }
+  const quiet = {
+    replicas: 1,
+    storage: { resources: { requests: { storage: '1Gi' } } },
+    config: 'auth.allow_anonymous = true',
+    emqxTemplate: { listener: inside },
+  }
+  assert.deepEqual(validateText(writeCluster(quiet)).warnings, [])
+})

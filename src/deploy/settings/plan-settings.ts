@@ -75,6 +75,7 @@ export function planSettings({ name, spec, document }: SettingSource, list: Faul
   }
   for (const warning of loaded.warnings) report(warning, (...fault) => list.addWarning(...fault))
   warnOfAnonymousClients(loaded.config, list)
+  warnOfSecrets(loaded.config, lines, list)
   return { file: formatFile(lines), aclFile, restartText: formatRestartText(loaded.config) }
 }
 
@@ -132,6 +133,17 @@ function warnOfAnonymousClients({ auth, node }: GodwitConfig, list: FaultList): 
   if (auth.allowAnonymous === true || node.securityProfile === 'legacy') return
   const hint = 'create credentials with godwit ctl user add, or set auth.allow_anonymous = true in config'
   list.addWarning(['spec'], 'clients without a user name and password are refused', hint)
+}
+
+/** ConfigMaps and pods can be read by more users than Secrets. */
+function warnOfSecrets({ settingTexts }: GodwitConfig, lines: readonly SettingLine[], list: FaultList): void {
+  for (const { key, checkedText, origin, lineInText } of lines) {
+    const setting = settingTexts.get(key.join('.'))
+    if (setting?.isSecret !== true || setting.isDefault || checkedText === 'null') continue
+    const place = lineInText === 0 ? '' : `line ${lineInText}: `
+    const hint = 'use a variable of env with secretKeyRef: its value is not in the resource'
+    list.addWarning(origin, `${place}${formatKey(key)} is a secret, and its value is not in a Secret`, hint)
+  }
 }
 
 function formatRestartText({ settingTexts }: GodwitConfig): string {
