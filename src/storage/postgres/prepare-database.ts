@@ -2,7 +2,13 @@
 
 import { randomBytes } from 'node:crypto'
 import { StorageFailure } from '../store.ts'
-import { createPartitionStatements, encodingLevel, schemaVersion, upgrades } from './schema-statements.ts'
+import {
+  createHomesStatement,
+  createPartitionStatements,
+  encodingLevel,
+  schemaVersion,
+  upgrades,
+} from './schema-statements.ts'
 import { ServerConnection, ServerError } from './server-connection.ts'
 import { formatStoreAddress, type StoreAddress } from './store-address.ts'
 
@@ -67,6 +73,7 @@ async function runLocked(connection: ServerConnection, options: PrepareDatabaseO
   if (isNew) await insertRow(connection, options)
   else await run(`UPDATE godwit_cluster SET schema_version = ${schemaVersion} WHERE schema_version < ${schemaVersion}`)
   const prepared = await checkRow(connection, options)
+  if (options.store === 0) await run(createHomesStatement(options.shards))
   for (let shard = options.store; shard < options.shards; shard += options.stores) {
     for (const statement of await listMissing(connection, shard)) await run(statement)
   }

@@ -4,7 +4,7 @@
 //   shards          one row for each shard that this database stores: who may write it
 //   records         the pairs of LevelDB, one partition for each shard
 //   quarantine      damaged records, for analysis
-//   nodes, unlinked the membership (first database only is used)
+//   nodes, homes, unlinked   the membership (that of the first database is used): lives, the home of each shard, pairs that do not reach each other
 
 /** Version of the tables that this Godwit uses. */
 export const schemaVersion = 1
@@ -25,7 +25,8 @@ export const upgrades: readonly (readonly string[])[] = [
       stores integer NOT NULL,
       shards integer NOT NULL CHECK (shards BETWEEN 1 AND 256),
       schema_version integer NOT NULL,
-      encoding_level integer NOT NULL
+      encoding_level integer NOT NULL,
+      membership_version bigint NOT NULL DEFAULT 0
     )`,
     // Each commit changes a row of this table. With free space in its page, that needs no new page and no new index entry.
     `CREATE TABLE shards (
@@ -33,8 +34,7 @@ export const upgrades: readonly (readonly string[])[] = [
       epoch bigint NOT NULL DEFAULT 0,
       life text,
       sequence bigint NOT NULL DEFAULT 0,
-      attempt bigint NOT NULL DEFAULT 0,
-      failures integer NOT NULL DEFAULT 0
+      attempt bigint NOT NULL DEFAULT 0
     ) WITH (fillfactor = 10, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000,
       autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off)`,
     `CREATE TABLE records (
@@ -57,8 +57,25 @@ export const upgrades: readonly (readonly string[])[] = [
       address text NOT NULL,
       seen timestamptz NOT NULL,
       applied bigint NOT NULL DEFAULT 0,
-      ended timestamptz
+      ended timestamptz,
+      lease_ms bigint NOT NULL,
+      join_order bigint NOT NULL,
+      beats bigint NOT NULL DEFAULT 0,
+      attempt bigint NOT NULL,
+      can_take boolean NOT NULL DEFAULT false,
+      is_evacuated boolean NOT NULL DEFAULT false,
+      is_refused boolean NOT NULL DEFAULT false
     ) WITH (fillfactor = 10)`,
+    // Apart from `shards`, whose rows each commit locks: a home that waits for the standby must not stop the membership.
+    `CREATE TABLE homes (
+      shard integer PRIMARY KEY,
+      epoch bigint NOT NULL DEFAULT 0,
+      life text,
+      failures integer NOT NULL DEFAULT 0,
+      is_restored boolean NOT NULL DEFAULT true,
+      target text,
+      is_held boolean NOT NULL DEFAULT false
+    )`,
     `CREATE TABLE unlinked (
       by text NOT NULL,
       of text NOT NULL,
@@ -66,6 +83,11 @@ export const upgrades: readonly (readonly string[])[] = [
     )`,
   ],
 ]
+
+/** Returns the statement that creates the homes of all shards, in the first database. */
+export function createHomesStatement(shards: number): string {
+  return `INSERT INTO homes (shard) SELECT generate_series(0, ${shards - 1}) ON CONFLICT DO NOTHING`
+}
 
 /** Returns the name of the partition of a shard. */
 export function getPartitionName(shard: number): string {

@@ -31,6 +31,12 @@ export interface StatementResult {
   readonly warnings: readonly string[]
 }
 
+export interface ScriptResult {
+  /** The rows of each statement. */
+  readonly results: readonly StatementResult['rows'][]
+  readonly warnings: readonly string[]
+}
+
 /** The connection ended before the response of a statement: whether it took effect is unknown. */
 export class ConnectionLost extends StorageFailure {}
 
@@ -138,6 +144,22 @@ export class ServerConnection {
         types: resultTypes,
       })
       return { rows: result.rows, warnings: [...this.#warnings] }
+    } catch (error) {
+      throw toConnectionFailure(error)
+    }
+  }
+
+  /**
+   * Runs several statements that are one text without parameters: the server has all of them before it begins. Resolves with the rows of
+   * each. Rejects as `run` does.
+   */
+  async runScript(text: string): Promise<ScriptResult> {
+    if (this.#isLost) throw new ConnectionLost('the connection to the database was lost')
+    this.#warnings.length = 0
+    try {
+      const found: unknown = await this.#client.query({ text, rowMode: 'array', types: resultTypes })
+      const results = (Array.isArray(found) ? found : [found]) as { readonly rows: StatementResult['rows'] }[]
+      return { results: results.map(({ rows }) => rows), warnings: [...this.#warnings] }
     } catch (error) {
       throw toConnectionFailure(error)
     }
