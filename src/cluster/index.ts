@@ -10,6 +10,13 @@ export { LinkFailure, type LinkFailureReason } from './links/link-failure.ts'
 export { decodeHeartbeat, encodeHeartbeat, type Heartbeat, type StoreServer } from './links/link-heartbeat.ts'
 export { linkLevels, type LinkHello, type LinkIdentity, type LinkPurpose } from './links/link-hello.ts'
 export { challengeBytes, proofBytes, type LinkRole, type LinkSecret } from './links/link-secret.ts'
+export {
+  describeMembership,
+  type MembershipFacts,
+  type NodeFacts,
+  type ShardFacts,
+  type Stall,
+} from './membership/describe-membership.ts'
 export type { HomeOutput, StopReason } from './membership/home-table.ts'
 export { grantLease, type Instant, isLeaseHeld, type Lease } from './membership/lease.ts'
 export { LeaseCell } from './membership/lease-cell.ts'
