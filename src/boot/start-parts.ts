@@ -159,15 +159,10 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   if ('problem' in management) return undoStart(undo, management)
   const schedule = startScheduledBackups(config, node.backups)
   closeManagement = () => schedule.endWith(management)
-  const filesConsumer = createFilesConsumer(reloadFiles)
-  const own = [
-    filesConsumer,
-    schedule.consumer,
-    createAuditConsumer(audit),
-    namespaceLimits.consumer,
-    createModuleAlarms(config, alarms),
-  ]
-  for (const consumer of [management.consumer, ...own]) configuration.addConsumer(consumer)
+  const moduleAlarms = createModuleAlarms(config, alarms)
+  const first = [management.consumer, createFilesConsumer(reloadFiles), schedule.consumer]
+  const own = [...first, createAuditConsumer(audit), namespaceLimits.consumer, moduleAlarms]
+  for (const consumer of own) configuration.addConsumer(consumer)
   sysTopics.start()
   await configuration.recordStart()
   const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)

@@ -27,7 +27,7 @@ export {
 export { type PartRequest, QueueReaders } from './queues/queue-readers.ts'
 export { formerShardsDone } from './payloads/payload-redistribution.ts'
 export { type StoreConnection, openStoreOwner, type StoreOwner, type StoreOwnerOptions } from './stores/store-owner.ts'
-export { claimShard, MembershipConnection } from './postgres/membership-connection.ts'
+export { claimShard, MembershipConnection } from './postgres/membership/membership-connection.ts'
 export { openPostgresStore, type PostgresStore, type PostgresStoreOptions } from './postgres/postgres-store.ts'
 export { prepareDatabase, type PreparedDatabase, type PrepareDatabaseOptions } from './postgres/prepare-database.ts'
 export { parseStoreUrl, type StoreAddress } from './postgres/store-address.ts'

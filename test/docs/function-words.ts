@@ -86,8 +86,6 @@ export const nounFunctions: Readonly<Record<string, readonly string[]>> = {
   'src/config/settings/listeners.ts': ['setting'],
   'src/gateways/coap/endpoint/coap-message.ts': ['code'],
   'src/storage/damage/crc32c.ts': ['byte', 'word'],
-  'src/transports/quic/dialed-quic-connection.ts': ['dataStreams'],
-  'src/transports/quic/quic-connection.ts': ['dataStreams'],
 }
 
 /** Parameters that say nothing about their value. */

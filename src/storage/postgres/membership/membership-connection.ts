@@ -1,12 +1,12 @@
 // The connection on which a node runs the transactions of the membership, and what a new home does before it reads its shard.
 
-import type { MembershipTransaction } from '../../cluster/index.ts'
-import { StorageFailure } from '../store.ts'
+import type { MembershipTransaction } from '../../../cluster/index.ts'
+import { StorageFailure } from '../../store.ts'
 import { type MembershipReading, parseMembershipReading, writeMembershipScript } from './membership-script.ts'
-import { probeBackend } from './probe-backend.ts'
-import type { ServerIdentity } from './server-checks.ts'
-import { ServerConnection } from './server-connection.ts'
-import type { StoreAddress, StoreHost } from './store-address.ts'
+import { probeBackend } from '../probe-backend.ts'
+import type { ServerIdentity } from '../server-checks.ts'
+import { ServerConnection } from '../server-connection.ts'
+import type { StoreAddress, StoreHost } from '../store-address.ts'
 
 export interface MembershipConnectionOptions {
   readonly address: StoreAddress

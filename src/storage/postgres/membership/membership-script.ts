@@ -13,8 +13,8 @@ import {
   type NodeRow,
   type ShardRow,
   type UnlinkedRow,
-} from '../../cluster/index.ts'
-import { StorageFailure } from '../store.ts'
+} from '../../../cluster/index.ts'
+import { StorageFailure } from '../../store.ts'
 
 /** Rows of ended lives are kept for this time, for those who look for the reason of a fail-over. */
 const keptEnded = '1 hour'
