@@ -209,3 +209,17 @@ test('warnings about the listener, the node and the number of brokers', () => {
   }
   assert.deepEqual(validateText(writeCluster(quiet)).warnings, [])
 })
+
+test('files and annotations that Kubernetes does not store', () => {
+  const filter = Array.from({ length: 256 }, (_, index) => `${index}/${'a'.repeat(4_000)}`)
+  const { faults } = validateText(
+    JSON.stringify(JSON.parse(writeCluster({ emqxTemplate: { acl: [{ permission: 'allow', topics: { filter } }] } }))),
+  )
+  assert.deepEqual(listFaults(faults), [
+    'spec.emqxTemplate.acl: the access rules have 1025962 bytes, and a ConfigMap has at most 1000000',
+  ])
+  const annotations = { a: 'x'.repeat(200_000), b: 'y'.repeat(70_000) }
+  assert.deepEqual(listFaults(validateText(writeCluster({ annotations })).faults), [
+    'spec.annotations: the annotations have more than 262144 bytes',
+  ])
+})

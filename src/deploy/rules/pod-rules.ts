@@ -134,6 +134,27 @@ const labelRules: readonly Rule[] = ['spec', 'spec.emqxTemplate.listener', 'spec
   }),
 )
 
+/** Of all annotations of an object together. */
+const maxAnnotationBytes = 262_144
+/** The operator has an annotation as well. */
+const ownAnnotationBytes = 256
+
+const annotationRules: readonly Rule[] = ['spec', 'spec.emqxTemplate.listener'].map((at) =>
+  defineRule<{ readonly annotations?: Readonly<Record<string, string | undefined>> | undefined }>({
+    at,
+    cel: undefined,
+    message: `the annotations have more than ${maxAnnotationBytes} bytes`,
+    hint: 'write fewer or shorter ones',
+    check({ annotations = {} }) {
+      const bytes = Object.entries(annotations).reduce(
+        (sum, [key, value = '']) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
+        ownAnnotationBytes,
+      )
+      return ensure(bytes <= maxAnnotationBytes, ['annotations'])
+    },
+  }),
+)
+
 const securityRules: readonly Rule[] = (['seccompProfile', 'appArmorProfile'] as const).map((name) =>
   defineRule<SecurityContext>({
     at: 'spec.podSecurityContext',
@@ -229,6 +250,7 @@ export const podRules: readonly Rule[] = [
   ...tolerationRules,
   ...resourceRules,
   ...labelRules,
+  ...annotationRules,
   ...securityRules,
   ...spreadRules,
   ...peerRules,

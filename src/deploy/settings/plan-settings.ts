@@ -74,9 +74,11 @@ export function planSettings({ name, spec, document }: SettingSource, list: Faul
     return undefined
   }
   for (const warning of loaded.warnings) report(warning, (...fault) => list.addWarning(...fault))
+  const file = formatFile(lines)
+  refuseLongFiles({ config: file, acl: aclFile ?? '' }, list)
   warnOfAnonymousClients(loaded.config, list)
   warnOfSecrets(loaded.config, lines, list)
-  return { file: formatFile(lines), aclFile, restartText: formatRestartText(loaded.config) }
+  return { file, aclFile, restartText: formatRestartText(loaded.config) }
 }
 
 /** The log on the console is that of the pod; telegraf reads the files. */
@@ -133,6 +135,25 @@ function warnOfAnonymousClients({ auth, node }: GodwitConfig, list: FaultList): 
   if (auth.allowAnonymous === true || node.securityProfile === 'legacy') return
   const hint = 'create credentials with godwit ctl user add, or set auth.allow_anonymous = true in config'
   list.addWarning(['spec'], 'clients without a user name and password are refused', hint)
+}
+
+/** A ConfigMap has at most 1 MiB; its metadata is in it as well. */
+const maxFileBytes = 1_000_000
+
+function refuseLongFiles({ config, acl }: { readonly config: string; readonly acl: string }, list: FaultList): void {
+  const files = [
+    { path: ['spec', 'config'], name: 'settings', text: config },
+    { path: ['spec', 'emqxTemplate', 'acl'], name: 'access rules', text: acl },
+  ]
+  for (const { path, name, text } of files) {
+    const bytes = Buffer.byteLength(text)
+    if (bytes > maxFileBytes)
+      list.addFault(
+        path,
+        `the ${name} have ${bytes} bytes, and a ConfigMap has at most ${maxFileBytes}`,
+        'write fewer of them',
+      )
+  }
 }
 
 /** ConfigMaps and pods can be read by more users than Secrets. */
