@@ -4,11 +4,13 @@
 import assert from 'node:assert/strict'
 import {
   computeOwnerShard,
+  maxStoredShards,
   type BrokerCore,
   type BrokerEvent,
   type AuthenticationResult,
   type CoreSettings,
   type Input,
+  type LocalShardName,
   type MatchRegex,
 } from '../../src/core/index.ts'
 import type {
@@ -68,6 +70,8 @@ export interface HostTraits {
   acknowledgesEarly: boolean
 }
 
+const noRecords: StartRecords = { records: [], queues: [], payloadReferences: [] }
+
 /** A CONNECT for a shard that failed is refused after this time, unless the shard has restarted. */
 const relayTimeoutMs = 1_000
 
@@ -81,18 +85,29 @@ export class BrokerHost implements ShardDependencies {
   readonly watch: PacketMonitor
   readonly streams: Set<BrokerStream>
   readonly shards: readonly ShardHost[]
+  /** Local shards, each with the name of its last start. */
+  readonly locals: ShardHost[]
+  /** Clients whose sessions are on a local shard, by its place in `locals`: always with clean sessions, and without a will. */
+  readonly localClients: Map<string, number>
   /** A shutdown was requested and is not complete. */
   isStopping: boolean
   isRunning: boolean
   /** Time of the last failure of a single shard. */
   shardDiedAtMs: number
   private readonly disks: readonly Disk[]
+  /** Nothing is written to them. */
+  private readonly localDisks: readonly Disk[]
+  private lives = 0
   /** The end of each link, by "shard peer". */
   private readonly pipes: Map<string, PipeEnd>
   private streamCount: number
   private aheadMs: number
 
-  constructor(stage: Stage, disks: readonly Disk[], options: { settings: CoreSettings; traits: HostTraits }) {
+  constructor(
+    stage: Stage,
+    disks: readonly Disk[],
+    options: { settings: CoreSettings; traits: HostTraits; locals?: readonly Disk[] },
+  ) {
     this.stage = stage
     this.settings = options.settings
     this.traits = options.traits
@@ -110,6 +125,9 @@ export class BrokerHost implements ShardDependencies {
     this.shardDiedAtMs = -Infinity
     this.disks = disks
     this.shards = disks.map((disk, own) => new ShardHost(this, disk, { own, count: disks.length }))
+    this.localDisks = options.locals ?? []
+    this.locals = this.localDisks.map((_, slot) => this.createLocal(slot))
+    this.localClients = new Map()
     this.pipes = new Map()
     this.streamCount = 0
     this.aheadMs = 0
@@ -117,17 +135,27 @@ export class BrokerHost implements ShardDependencies {
 
   /** The core that owns the session of the client; without a client, the core of the first shard. */
   coreOf(clientId = ''): BrokerCore {
-    return this.shards[clientId === '' ? 0 : computeOwnerShard(clientId, this.shards.length)].core
+    return clientId === '' ? this.shards[0].core : this.findHome(clientId).core
   }
 
   /** All shards run and are linked. */
   get isOpen(): boolean {
-    return this.shards.every((shard) => shard.isOpen)
+    return this.all.every((shard) => shard.isOpen)
   }
 
   /** The shard of this client runs and responds, whatever it knows of its peers. */
   isServing(clientId: string): boolean {
-    return !this.isStopping && this.shards[computeOwnerShard(clientId, this.shards.length)].isRunning
+    return !this.isStopping && this.findHome(clientId).isRunning
+  }
+
+  /** Stored and local shards. */
+  get all(): readonly ShardHost[] {
+    return [...this.shards, ...this.locals]
+  }
+
+  findHome(clientId: string): ShardHost {
+    const slot = this.localClients.get(clientId)
+    return slot === undefined ? this.shards[computeOwnerShard(clientId, this.shards.length)] : this.locals[slot]
   }
 
   /** The clock of the broker: steady, and never before the time that the previous process stored. */
@@ -152,15 +180,24 @@ export class BrokerHost implements ShardDependencies {
     this.pipes.clear()
     for (const stream of this.streams) if (stream.shard === undefined) this.lose(stream)
     let last: Eventually<void> = undefined
-    for (const shard of this.shards) last = whenReady(last, () => (shard.isRunning ? shard.die(death) : undefined))
+    for (const shard of this.all) last = whenReady(last, () => (shard.isRunning ? shard.die(death) : undefined))
     return last
   }
 
   /** One shard fails; the others continue. */
   killShard(own: number): Eventually<void> {
-    const shard = this.shards[own]
+    return this.killOne(this.shards[own], own)
+  }
+
+  /** A local shard ends for good: its sessions end with it. */
+  killLocal(slot: number): Eventually<void> {
+    return this.killOne(this.locals[slot], this.shards.length + slot)
+  }
+
+  /** `own`: the place of the shard in `all`. */
+  private killOne(shard: ShardHost, own: number): Eventually<void> {
     if (!shard.isRunning || this.isStopping) return undefined
-    const isOfShard = (clientId: string): boolean => computeOwnerShard(clientId, this.shards.length) === own
+    const isOfShard = (clientId: string): boolean => this.findHome(clientId) === shard
     this.stage.record(shard.name, () => 'dies')
     this.shardDiedAtMs = this.stage.nowMs
     this.watch.wills.crashed(isOfShard)
@@ -183,10 +220,31 @@ export class BrokerHost implements ShardDependencies {
     if (!this.isRunning || this.isStopping || shard.isRunning) return undefined
     return whenReady(this.disks[own].readAgain(), (found) => {
       if (!this.isRunning || this.isStopping || shard.isRunning) return
-      shard.start(found)
-      this.watch.wills.restarted((clientId) => computeOwnerShard(clientId, this.shards.length) === own)
-      for (const other of this.shards) if (other !== shard && other.isRunning) this.connect(shard, other)
+      shard.start(found, this.runningLocals)
+      this.watch.wills.restarted((clientId) => this.findHome(clientId) === shard)
+      for (const other of this.all) if (other !== shard && other.isRunning) this.connect(shard, other)
     })
+  }
+
+  /** Starts a local shard with a new name in the place of one that has ended. */
+  startLocal(slot: number): void {
+    if (!this.isRunning || this.isStopping || this.locals[slot].isRunning) return
+    const local = this.createLocal(slot)
+    this.locals[slot] = local
+    local.start(noRecords, this.runningLocals)
+    this.watch.wills.restarted((clientId) => this.findHome(clientId) === local)
+    for (const other of this.all) if (other !== local && other.isRunning) this.connect(local, other)
+  }
+
+  /** Undefined: this broker has no local shards. */
+  private get runningLocals(): LocalShardName[] | undefined {
+    if (this.localDisks.length === 0) return undefined
+    return this.locals.flatMap(({ isRunning, localName }) => (isRunning && localName !== undefined ? [localName] : []))
+  }
+
+  private createLocal(slot: number): ShardHost {
+    const name = { life: (++this.lives).toString(16).padStart(16, '0'), thread: slot }
+    return new ShardHost(this, this.localDisks[slot], { own: maxStoredShards, count: this.disks.length }, name)
   }
 
   /** Requests a shutdown. The broker ends when all clients are disconnected and all data is durable. */
@@ -194,12 +252,12 @@ export class BrokerHost implements ShardDependencies {
     if (!this.isRunning || this.isStopping) return
     this.stage.record('broker', () => 'shutdown requested')
     this.isStopping = true
-    for (const shard of this.shards) if (shard.isRunning) shard.handle({ kind: 'shutdown' })
+    for (const shard of this.all) if (shard.isRunning) shard.handle({ kind: 'shutdown' })
     // The shard refuses a connection before its CONNECT, because it has no client yet.
     for (const stream of this.streams) {
       if (stream.connection.now.state === 'awaiting-connect') (stream.shard ?? this.shards[0]).close(stream)
     }
-    if (this.shards.length > 1) this.watchStop()
+    if (this.all.length > 1) this.watchStop()
   }
 
   accept(network: NetworkTraits): Link | undefined {
@@ -211,7 +269,7 @@ export class BrokerHost implements ShardDependencies {
     const stream = new BrokerStream(link, `stream-${++this.streamCount}`, this.decoding(shard))
     stream.acceptedBy = shard.place.own
     stream.shard = shard
-    stream.begun = this.shards.length === 1 ? undefined : []
+    stream.begun = this.all.length === 1 ? undefined : []
     link.attachBroker({
       arrived: (chunk) => this.arrived(stream, chunk),
       ended: () => this.ended(stream),
@@ -228,23 +286,26 @@ export class BrokerHost implements ShardDependencies {
     if (input.kind === 'command') {
       const { command } = input
       assert('clientId' in command, 'it is for a shard and not for a client')
-      this.shards[computeOwnerShard(command.clientId, this.shards.length)].handle(input)
+      this.findHome(command.clientId).handle(input)
       return
     }
-    for (const shard of this.shards) if (shard.isRunning) shard.handle(input)
+    for (const shard of this.all) if (shard.isRunning) shard.handle(input)
   }
 
   relay(stream: BrokerStream, connect: ConnectPacket): void {
     const clientId = stream.connection.origin?.clientId ?? connect.clientId
     const from = stream.shard
-    const home = this.shards[computeOwnerShard(clientId, this.shards.length)]
     stream.shard = undefined
     from?.streams.delete(stream)
     from?.handle({ kind: 'connection-closed', connection: stream.connection })
-    this.stage.record(from?.name ?? 'broker', () => `relays ${stream.name} of ${clientId} to ${home.name}`)
+    this.stage.record(
+      from?.name ?? 'broker',
+      () => `relays ${stream.name} of ${clientId} to ${this.findHome(clientId).name}`,
+    )
     const untilMs = this.stage.nowMs + relayTimeoutMs
     const arrive = (): void => {
       if (stream.isClosed || !this.isRunning) return
+      const home = this.findHome(clientId)
       if (home.isRunning && home.core.view.isReadyForClients && !this.isStopping) return this.settle(stream, home)
       if (this.stage.nowMs < untilMs && !this.isStopping) return void this.stage.after(50, arrive)
       this.lose(stream)
@@ -265,20 +326,22 @@ export class BrokerHost implements ShardDependencies {
     this.isStopping = false
     this.aheadMs = Math.max(this.traits.clockOffsetMs, recordedTimeMs(found.records) - this.stage.nowMs)
     this.watch.wills.restarted(() => true)
-    for (const shard of this.shards) shard.start(found)
-    this.shards.forEach((shard, at) => {
-      for (const other of this.shards.slice(at + 1)) this.connect(shard, other)
+    for (const slot of this.locals.keys()) this.locals[slot] = this.createLocal(slot)
+    for (const shard of this.shards) shard.start(found, this.localDisks.length === 0 ? undefined : [])
+    for (const local of this.locals) local.start(noRecords, [])
+    this.all.forEach((shard, at) => {
+      for (const other of this.all.slice(at + 1)) this.connect(shard, other)
     })
   }
 
   private connect(one: ShardHost, other: ShardHost): void {
     const traits = { maxDelayMs: this.traits.maxLinkMs }
     const [ofOne, ofOther] = openPipe(this.stage, traits)
-    const [first, second] = [one.place.own, other.place.own]
+    const [first, second] = [this.all.indexOf(one), this.all.indexOf(other)]
     this.pipes.set(`${first} ${second}`, ofOne)
     this.pipes.set(`${second} ${first}`, ofOther)
-    one.join(second, ofOne)
-    other.join(first, ofOther)
+    one.join(other.peerName, ofOne)
+    other.join(one.peerName, ofOther)
   }
 
   private arrived(stream: BrokerStream, chunk: Buffer): void {
@@ -333,7 +396,7 @@ export class BrokerHost implements ShardDependencies {
   }
 
   private stopIfDone(): void {
-    if (this.streams.size > 0 || !this.shards.every((shard) => shard.isIdle || !shard.isRunning)) return
+    if (this.streams.size > 0 || !this.all.every((shard) => shard.isIdle || !shard.isRunning)) return
     // Messages between shards (wills) are still handled, as when a node stops in order.
     if ([...this.pipes.values()].some((pipe) => !pipe.isEmpty)) return
     this.stage.record('broker', () => 'has stopped')
@@ -341,7 +404,7 @@ export class BrokerHost implements ShardDependencies {
     this.isStopping = false
     this.pipes.clear()
     this.watch.restarted(() => true)
-    for (const shard of this.shards) {
+    for (const shard of this.all) {
       shard.forget()
       void shard.disk.die('kill')
     }

@@ -2,7 +2,6 @@
 
 import {
   computeTopicShard,
-  computeOwnerShard,
   type BrokerCore,
   type DropReason,
   type RefusalCause,
@@ -26,7 +25,11 @@ export type WorldView = Pick<
   | 'listNearlyFullSessions'
 > & { readonly memory: Pick<CoreView['memory'], 'get'> }
 
-export function combinedView(views: readonly CoreView[]): WorldView {
+/** `stored`: number of stored shards, whose views come first. `viewOf`: returns the view of the shard of a client. */
+export function combinedView(
+  views: readonly CoreView[],
+  { stored, viewOf }: { stored: number; viewOf: (clientId: string) => CoreView },
+): WorldView {
   const [first] = views
   if (views.length === 1 && first !== undefined) return first
   const sum = (of: (view: CoreView) => number): number => views.reduce((total, view) => total + of(view), 0)
@@ -62,13 +65,12 @@ export function combinedView(views: readonly CoreView[]): WorldView {
       }
     },
     memory: { get: (use: MemoryUse) => sum((view) => view.memory.get(use)) },
-    findClient: (clientId: string) => views[computeOwnerShard(clientId, views.length)].findClient(clientId),
+    findClient: (clientId: string) => viewOf(clientId).findClient(clientId),
     *walkClients() {
       for (const view of views) yield* view.walkClients()
     },
-    findSubscriptions: (clientId: string) =>
-      views[computeOwnerShard(clientId, views.length)].findSubscriptions(clientId),
+    findSubscriptions: (clientId: string) => viewOf(clientId).findSubscriptions(clientId),
     findRetained: (topic: Topic): ReturnType<CoreView['findRetained']> =>
-      views[computeTopicShard(topic.name, views.length)].findRetained(topic),
+      views[computeTopicShard(topic.name, stored)].findRetained(topic),
   }
 }

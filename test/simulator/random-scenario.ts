@@ -28,6 +28,8 @@ export interface ScenarioOptions {
   readonly acknowledgesEarly?: boolean
   /** Default: 1. */
   readonly shards?: number
+  /** Number of local shards, which come and go; default: 0. Clients with clean sessions that never have a will are on them. */
+  readonly locals?: number
 }
 
 /** Duration of each memory level. */
@@ -55,6 +57,7 @@ export class RandomScenario {
       settles: false,
       starts: false,
       shards: options.shards ?? 1,
+      locals: options.locals ?? 0,
       ...(options.recordStore === undefined ? {} : { recordStore: options.recordStore }),
       readsSlowly: options.readsSlowly ?? false,
       diskStepMs: roughDisk || restarts ? 20 : 0,
@@ -204,6 +207,8 @@ export class RandomScenario {
       this.planMany(random.between(1, 5), () => this.restartShard(random))
       if (this.features.nearDeaths) this.planNearDeaths()
     }
+    if (profile.restarts && this.world.host.locals.length > 0)
+      this.planMany(random.between(3, 12), () => this.replaceLocal(random))
     if (profile.roughDisk) this.planMany(random.between(0, 2), () => this.failDisk())
     if (profile.unruly) this.planMany(random.between(1, 8), () => sendUnruly(this.world, () => this.haveFaultsEnded))
   }
@@ -254,6 +259,15 @@ export class RandomScenario {
     return whenReady(host.killShard(own), () => {
       stage.after(awayMs, () => whenReady(host.restartShard(own), whenBack))
     })
+  }
+
+  /** A local shard ends, and another one starts in its place. */
+  private replaceLocal(generator: Random): Eventually<void> {
+    const { host, stage } = this.world
+    if (!host.isRunning || host.isStopping || this.haveFaultsEnded) return undefined
+    const slot = generator.between(0, host.locals.length - 1)
+    const awayMs = generator.between(0, 1_500)
+    return whenReady(host.killLocal(slot), () => void stage.after(awayMs, () => host.startLocal(slot)))
   }
 
   /** A second shard fails soon after the first, or when the first one returns. */

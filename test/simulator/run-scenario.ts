@@ -12,6 +12,8 @@ export interface ScenarioEnd {
   readonly log: readonly string[]
   /** Number of delivered messages: a scenario without deliveries proves nothing. */
   readonly delivered: number
+  /** Those of them that clients of local shards received; undefined in scenarios without any. */
+  readonly localMessages?: number
 }
 
 export function runScenario(seed: number, options: Omit<ScenarioOptions, 'seed' | 'recordStore'> = {}): ScenarioEnd {
@@ -31,6 +33,9 @@ export function endOf(
   scenario: RandomScenario,
   known: { seed: number; profile: string; fault: string | undefined },
 ): ScenarioEnd {
-  const delivered = scenario.actors.reduce((sum, { client }) => sum + client.messages.length, 0)
-  return { ...known, log: scenario.world.log, delivered }
+  const { localClients } = scenario.world.host
+  const count = (actors: typeof scenario.actors): number =>
+    actors.reduce((sum, { client }) => sum + client.messages.length, 0)
+  const locals = scenario.actors.filter(({ client }) => localClients.has(client.id))
+  return { ...known, log: scenario.world.log, delivered: count(scenario.actors), localMessages: count(locals) }
 }

@@ -40,7 +40,10 @@ export function castActor(world: World, from: Script & { readonly number: number
     ...connectOptions(random, { version, isDurable, features: from.features }),
     network: from.profile.roughNetwork ? roughNetwork(random) : calmNetwork,
   })
-  const { generator, slowClients, mixedGroups } = from.features
+  const { generator, slowClients, mixedGroups, otherVersions, steadyMember } = from.features
+  const { localClients, locals } = world.host
+  if (locals.length > 0 && !isDurable && !otherVersions && !steadyMember)
+    localClients.set(client.id, from.number % locals.length)
   const part = from.features.steadyMember ? partInGroup(from.number) : undefined
   if (part === 'steady') Object.assign(client.options, steadyOptions)
   if (part === 'brief')
@@ -150,6 +153,7 @@ class PlayedActor implements Actor {
 
   /** The client sometimes has a will. Each will has a number, so that the monitor recognizes it. */
   private connect(): void {
+    if (this.world.host.localClients.has(this.client.id)) return void this.client.connect({ will: undefined })
     const { client, random } = this
     // More messages may be in flight than the Receive Maximum allows.
     const mayChange =

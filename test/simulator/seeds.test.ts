@@ -25,12 +25,23 @@ describe('random scenarios violate no rule', () => {
 describe('random scenarios with three shards that fail violate no rule', () => {
   for (const from of [1, seedsOfShards + 1]) {
     test(`seeds ${from} to ${from + seedsOfShards - 1}`, () => {
-      const { faults, delivered } = runMany(from, seedsOfShards, 3)
+      const { faults, delivered } = runMany(from, seedsOfShards, { shards: 3 })
       assert.deepEqual(faults, [])
       assert.ok(
         delivered > seedsOfShards * 20,
         `only ${delivered} messages were delivered: these scenarios prove little`,
       )
+    })
+  }
+})
+
+describe('random scenarios with local shards that come and go beside three shards that fail violate no rule', () => {
+  for (const from of [1, seedsOfShards + 1]) {
+    test(`seeds ${from} to ${from + seedsOfShards - 1}`, () => {
+      const { faults, delivered, localMessages } = runMany(from, seedsOfShards, { shards: 3, locals: 2 })
+      assert.deepEqual(faults, [])
+      assert.ok(delivered > seedsOfShards * 20, `only ${delivered} messages were delivered`)
+      assert.ok(localMessages > seedsOfShards * 5, `only ${localMessages} messages were delivered by local shards`)
     })
   }
 })
@@ -65,13 +76,19 @@ test('the oracles detect a broker that acknowledges before the commit', () => {
   assert.equal(faults.length, 1, 'no scenario detects the defect')
 })
 
-function runMany(from: number, count: number, shards = 1): { faults: string[]; delivered: number } {
+function runMany(
+  from: number,
+  count: number,
+  shards: { shards?: number; locals?: number } = {},
+): { faults: string[]; delivered: number; localMessages: number } {
   const faults: string[] = []
   let delivered = 0
+  let localMessages = 0
   for (let seed = from; seed < from + count; seed++) {
-    const end = runScenario(seed, { shards })
+    const end = runScenario(seed, shards)
     delivered += end.delivered
+    localMessages += end.localMessages ?? 0
     if (end.fault !== undefined) faults.push(`${end.profile}: ${end.fault}`)
   }
-  return { faults, delivered }
+  return { faults, delivered, localMessages }
 }

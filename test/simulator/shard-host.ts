@@ -16,8 +16,10 @@ import {
   type Connection,
   type CoreSettings,
   type Input,
+  type LocalShardName,
   type Message,
   type PeerMessage,
+  type PeerName,
   type CoreRequest,
   type ReaderChange,
   type SendList,
@@ -62,7 +64,9 @@ export interface ShardDependencies {
   /** One clock for all shards. */
   readonly nowMs: number
   readonly isStopping: boolean
-  /** Moves the connection to the shard that owns the session of the client. */
+  /** Returns the shard of the client's session; undefined while no local shard has started for it. */
+  findHome(clientId: string): ShardHost | undefined
+  /** Moves the connection to the shard of the client's session. */
   relay(stream: BrokerStream, connect: ConnectPacket): void
   streamEnded(stream: BrokerStream): void
   turnEnded(): void
@@ -74,7 +78,9 @@ export class ShardHost {
   readonly name: string
   readonly streams: Set<BrokerStream>
   topics: TopicTable
-  readonly names: PeerNames
+  names: PeerNames
+  /** Set for a local shard, which stores nothing. */
+  readonly localName: LocalShardName | undefined
   /** Memory of the running core. */
   memory: MemoryAccount
   private readonly around: ShardDependencies
@@ -92,11 +98,13 @@ export class ShardHost {
   /** Drops reported since the last commit: if the shard fails now, these messages are accepted or sent again. */
   private readonly freshDrops: Set<BrokerEvent>
 
-  constructor(around: ShardDependencies, disk: Disk, place: ShardPlace) {
+  constructor(around: ShardDependencies, disk: Disk, place: ShardPlace, localName?: LocalShardName) {
     this.around = around
     this.disk = disk
     this.place = place
-    this.name = place.count === 1 ? 'broker' : `shard ${place.own}`
+    this.localName = localName
+    this.name =
+      localName === undefined ? (place.count === 1 ? 'broker' : `shard ${place.own}`) : `local ${localName.thread}`
     this.streams = new Set()
     this.topics = new TopicTable(1_024)
     this.names = new PeerNames()
@@ -140,8 +148,19 @@ export class ShardHost {
     return this.running
   }
 
-  start(found: StartRecords): void {
-    const { around, place: shard } = this
+  /** The name of the shard on links. */
+  get peerName(): PeerName {
+    return this.localName ?? { stored: this.place.own }
+  }
+
+  /** `locals`: local shards that run; undefined: there are none in this world. */
+  start(found: StartRecords, locals: readonly LocalShardName[] | undefined): void {
+    const { around, place } = this
+    this.names = new PeerNames()
+    const { names } = this
+    if (this.localName !== undefined) names.add(this.localName)
+    const running = locals?.map((name) => names.add(name))
+    const shard: ShardPlace = running === undefined ? place : { ...place, names, running }
     const identity = around.stage.random.word().toString(36)
     this.topics = new TopicTable(1_024)
     this.memory = new MemoryAccount()
@@ -177,7 +196,8 @@ export class ShardHost {
   }
 
   /** Adds a link to another shard. It is used when the end of the previous link has arrived. */
-  join(peer: number, port: PipeEnd): void {
+  join(name: PeerName, port: PipeEnd): void {
+    const peer = this.names.add(name)
     if (this.links.has(peer)) this.following.set(peer, port)
     else this.link(peer, port)
   }
@@ -324,9 +344,8 @@ export class ShardHost {
   }
 
   private isOfAnother(stream: BrokerStream, connect: ConnectPacket): boolean {
-    const { own, count } = this.place
     const clientId = stream.connection.origin?.clientId ?? connect.clientId
-    return stream.begun !== undefined && count > 1 && clientId !== '' && computeOwnerShard(clientId, count) !== own
+    return stream.begun !== undefined && clientId !== '' && this.around.findHome(clientId) !== this
   }
 
   private planTurnEnd(): void {
@@ -391,6 +410,8 @@ export class ShardHost {
     if (!this.disk.isFree) return
     const batch = this.core.takeBatch()
     if (batch === undefined) return this.freshDrops.clear()
+    if (this.localName !== undefined && batch.changes.length > 0)
+      this.around.stage.fail(`${this.name} wrote a ${batch.changes[0]?.change} to its store, and it must have none`)
     this.around.watch.stored(batch.changes, this.around.traits.listener?.mountpoint ?? '')
     if (this.around.traits.acknowledgesEarly) this.flush(this.writeSends(batch.sendsAfterCommit, true))
     // A batch whose writes are all cancelled completes without a write.

@@ -1,5 +1,6 @@
 // npm run simulate -- --seeds 10000 [--from N] [--store memory|level] [--profile NAME] [--shards COUNT]
 // npm run simulate -- --seed N [--profile NAME] [--shards COUNT]     prints one scenario, line by line
+//   --locals COUNT       local shards that come and go beside the others
 //   --reads slowly       queues are read in steps, by the readers of real shards
 //   --scenario readers   scenarios about reconnects during such reads
 //   --scenario damage    the same with damaged records
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     store: { type: 'string', default: 'memory' },
     profile: { type: 'string' },
     shards: { type: 'string' },
+    locals: { type: 'string', default: '0' },
     reads: { type: 'string', default: 'at-once' },
     scenario: { type: 'string', default: 'random' },
     help: { type: 'boolean', default: false },
@@ -32,7 +34,7 @@ if (values.help) {
     'npm run simulate -- --seeds COUNT [--from SEED] [--store memory|level] [--profile NAME] [--shards COUNT]',
   )
   console.log(
-    '  --reads slowly: queues are read in steps; --scenario readers: reconnections during such reads; --scenario damage: the same with damaged records; --scenario actions: actions of rules and delayed messages',
+    '  --locals COUNT: local shards that come and go; --reads slowly: queues are read in steps; --scenario readers: reconnections during such reads; --scenario damage: the same with damaged records; --scenario actions: actions of rules and delayed messages',
   )
   console.log('npm run simulate -- --seed SEED [--store memory|level] [--profile NAME] [--shards COUNT]')
   console.log(`profiles: ${profiles.map(({ name }) => name).join(', ')}`)
@@ -57,7 +59,7 @@ async function run(seed: number, isRecorded: boolean): Promise<ScenarioEnd> {
     })
     return { seed, profile: 'actions', fault, log, delivered: arrived + delayed }
   }
-  if (!onLevel) return runScenario(seed, { profile, isRecorded, ...ofShards })
+  if (!onLevel) return runScenario(seed, { profile, isRecorded, locals: Number(values.locals), ...ofShards })
   const { runScenarioOnLevel } = await import('./run-scenario-on-level.ts')
   return runScenarioOnLevel(seed, { profile, isRecorded, ...ofShards })
 }

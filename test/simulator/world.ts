@@ -62,6 +62,8 @@ export interface WorldOptions {
   stage?: Stage
   /** Number of shards of the broker; default: `testShards`. */
   shards?: number
+  /** Number of local shards; default: 0. */
+  locals?: number
 }
 
 export class World implements ClientDependencies {
@@ -87,7 +89,12 @@ export class World implements ClientDependencies {
       () => new Disk(this.stage, this.recordStore, { maxStepMs: options.diskStepMs ?? 0 }, this.reads),
     )
     this.disk = new DiskGroup(disks)
+    const locals = Array.from(
+      { length: options.locals ?? 0 },
+      () => new Disk(this.stage, new MemoryRecordStore(), { maxStepMs: 0 }),
+    )
     this.host = new BrokerHost(this.stage, disks, {
+      locals,
       settings: { ...defaultCoreSettings, ...options.settings },
       traits: {
         maxTurnMs: 0,
@@ -126,7 +133,11 @@ export class World implements ClientDependencies {
 
   /** Read-only view of the broker. */
   get view(): WorldView {
-    return combinedView(this.host.shards.map((shard) => shard.core.view))
+    const { all, shards } = this.host
+    return combinedView(
+      all.map((shard) => shard.core.view),
+      { stored: shards.length, viewOf: (clientId) => this.host.coreOf(clientId).view },
+    )
   }
 
   /** Returns the events of one kind that the broker has reported. */
@@ -242,7 +253,7 @@ export class World implements ClientDependencies {
 
   /** Bytes that the broker counts as used memory, of all shards. */
   heldBytes(use: MemoryUse): number {
-    return this.host.shards.reduce((sum, { memory }) => sum + memory.get(use), 0)
+    return this.host.all.reduce((sum, { memory }) => sum + memory.get(use), 0)
   }
 
   /** All records on the disk. */
