@@ -8,6 +8,8 @@ export { toBackupForm } from './backup-form.ts'
 export { type MemberDigest, metaMember, ownFormat, ownProduct, type Profile, writeMeta } from './meta.ts'
 export {
   accountTables,
+  guardedTables,
+  type PluginBackupRecord,
   kindOfTable,
   toTableMember,
   formatRecordName,

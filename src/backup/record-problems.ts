@@ -62,11 +62,22 @@ function findKindProblem(record: TableRecord): string | undefined {
       const isGood = [storedKey, serverKey].every((key) => key.length === hashBytes[algorithm])
       return isGood ? undefined : `storedKey or serverKey is not a ${algorithm} key`
     }
+    case 'plugin':
+      return isJsonObject(record.config) ? undefined : 'config is not a JSON object'
     case 'credential':
     case 'gateway-user':
       return record.algorithm === 'pbkdf2_sha512' ? findPbkdf2Problem(record) : undefined
     default:
       return record satisfies never
+  }
+}
+
+function isJsonObject(json: string): boolean {
+  try {
+    const value: unknown = JSON.parse(json)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
   }
 }
 

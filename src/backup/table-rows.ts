@@ -32,7 +32,7 @@ import {
   text,
   textOrNone,
 } from './row-fields.ts'
-import { kindOfTable, type TableName, type TableRecord } from './tables.ts'
+import { kindOfTable, type PluginBackupRecord, type TableName, type TableRecord } from './tables.ts'
 
 const name = text({ minBytes: 1 })
 const hash = bytes(1_024)
@@ -187,6 +187,20 @@ const retainedMessages = object<Omit<StoredMessage, 'isRepeat' | 'retain'>>({
   expiresAtMs: optional(timestamp),
 })
 
+/** More than plugins.max_archive allows. */
+const maxArchiveBytes = 1_073_741_824
+const maxConfigBytes = 16_777_216
+
+/** In the order of their hooks. */
+const plugins = object<Omit<PluginBackupRecord, 'kind'>>({
+  name: text({ minBytes: 1, maxBytes: 64 }),
+  version: text({ minBytes: 1, maxBytes: 64 }),
+  sha256: text({ minBytes: 64, maxBytes: 64 }),
+  isEnabled: boolean,
+  config: text({ maxBytes: maxConfigBytes }),
+  archive: bytes(maxArchiveBytes),
+})
+
 type Row = Readonly<Record<string, unknown>>
 
 const shapes: Readonly<Record<TableName, Field<unknown>>> = {
@@ -199,6 +213,7 @@ const shapes: Readonly<Record<TableName, Field<unknown>>> = {
   'pre-shared-keys': preSharedKeys,
   rules,
   bans,
+  plugins,
   'retained-messages': retainedMessages,
 }
 

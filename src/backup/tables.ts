@@ -13,7 +13,21 @@ import type {
   ScramRecord,
 } from '../records/index.ts'
 
+/** A plugin with its archive. */
+export interface PluginBackupRecord {
+  readonly kind: 'plugin'
+  readonly name: string
+  readonly version: string
+  /** SHA-256 of the archive, in hexadecimal digits. */
+  readonly sha256: string
+  readonly isEnabled: boolean
+  /** JSON. */
+  readonly config: string
+  readonly archive: Uint8Array
+}
+
 export type TableRecord =
+  | PluginBackupRecord
   | AccountRecord
   | ApiKeyRecord
   | NamespaceRecord
@@ -35,6 +49,7 @@ export const tableNames = [
   'pre-shared-keys',
   'rules',
   'bans',
+  'plugins',
   'retained-messages',
 ] as const
 
@@ -49,11 +64,15 @@ export const tableSets: Readonly<Record<string, readonly TableName[]>> = {
   builtin_retainer: ['retained-messages'],
   dashboard_users: ['accounts'],
   mt: ['namespaces'],
+  plugins: ['plugins'],
   psk: ['pre-shared-keys'],
 }
 
 /** Tables with administrators and API keys. */
 export const accountTables: readonly TableName[] = ['accounts', 'api-keys']
+
+/** Tables that only the account of a global administrator reads and writes: they contain secrets, or code that the broker runs. */
+export const guardedTables: readonly TableName[] = [...accountTables, 'plugins']
 
 export const kindOfTable = {
   accounts: 'account',
@@ -65,6 +84,7 @@ export const kindOfTable = {
   'pre-shared-keys': 'psk',
   rules: 'rule',
   bans: 'ban',
+  plugins: 'plugin',
   'retained-messages': 'retained',
 } as const satisfies Record<TableName, TableRecord['kind']>
 
@@ -86,6 +106,7 @@ function formatUnscopedName(record: TableRecord): string {
   switch (record.kind) {
     case 'account':
     case 'namespace':
+    case 'plugin':
       return record.name
     case 'api-key':
       return record.id

@@ -9,6 +9,7 @@ import {
   type AccessRecords,
   type AccessRecordsDependencies,
   Backups,
+  createBackedUpPlugins,
   type BridgeConfig,
   deriveBrokerId,
   type ConfigManager,
@@ -153,7 +154,7 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const limits = { config, listeners: live, maxFileConnections }
   const program = { version: options.version ?? '', startedAtMs: performance.now() }
   const running = { ...watched, ...stored, ...limits, ...program, configuration, observation }
-  const node: NodeParts = { ...running, backups: new Backups(running) }
+  const node: NodeParts = { ...running, backups: new Backups({ ...running, plugins: createBackedUpPlugins(plugins) }) }
   await observation.start()
   const management = await startManagement({ node, control, ...toPlaces(options, foundation) })
   if ('problem' in management) return undoStart(undo, management)

@@ -4,7 +4,7 @@ import type { FileHandle } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import {
-  accountTables,
+  guardedTables,
   archiveLimits,
   findArchiveProblem,
   type TableName,
@@ -156,7 +156,8 @@ export class Backups {
     const checked = await checkFile({ handle, filename }, readLimits(this.#dependencies))
     // An unreadable archive may contain anything.
     if ('symbol' in checked) return createRefusal('FORBIDDEN', checked.message)
-    const sets = listAccountSets(checked)
+    const plugins = (checked.counts.get('plugins') ?? 0) > 0 ? ['plugins'] : []
+    const sets = [...listAccountSets(checked), ...plugins]
     return sets.length === 0 ? undefined : refuseSets(sets)
   }
 
@@ -235,7 +236,7 @@ export class Backups {
     const tables = namespace !== undefined ? [] : (requestedTables ?? (rootKeys === undefined ? tableNames : []))
     return {
       namespace,
-      tables: tables.filter((table) => mayManageAccounts || !accountTables.includes(table)),
+      tables: tables.filter((table) => mayManageAccounts || !guardedTables.includes(table)),
       rootKeys: rootKeys ?? (sets === undefined ? undefined : []),
       hasAccounts: mayManageAccounts,
       prefix,
@@ -302,7 +303,7 @@ export class Backups {
     const pass = (onRecord: 'addFirst' | 'addSecond' | 'addFirstAgain') => ({
       ...readLimits(this.#dependencies),
       onRecord: (table: TableName, record: TableRecord) => {
-        if (scope.mayManageAccounts || !accountTables.includes(table)) comparison[onRecord](table, record)
+        if (scope.mayManageAccounts || !guardedTables.includes(table)) comparison[onRecord](table, record)
       },
       onProgress: (part: string, done: number, total?: number) => this.#recordProgress('diff', { part, done, total }),
     })

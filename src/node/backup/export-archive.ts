@@ -19,7 +19,7 @@ import type { AccessRecords } from '../records/stored-access-records.ts'
 import { ReadingInterrupted, type Store } from '../../storage/index.ts'
 import { gatherFiles, type GatheredFiles } from './archived-files.ts'
 import { selectNamespaceConfiguration } from './namespace-configuration.ts'
-import { takeBrokerSnapshot } from './snapshot.ts'
+import { type BackedUpPlugins, takeBrokerSnapshot } from './snapshot.ts'
 import { createWritable } from './open-file.ts'
 import { TableSpool } from './table-spool.ts'
 
@@ -29,6 +29,7 @@ export interface ExportDependencies {
   readonly folder: BackupFolder
   readonly store: Pick<Store, 'read'>
   readonly accessRecords: AccessRecords
+  readonly plugins: BackedUpPlugins
   readonly version: string
   readonly readProfile: () => Profile
   /** The configuration as it is written, and its folder. */

@@ -69,8 +69,12 @@ export async function importArchive(
 ): Promise<ImportOutcome | BackupRefusal> {
   const parts = selectParts(options.request)
   if ('symbol' in parts) return parts
-  const plan: Plan = { ...options, ...parts }
-  const previewed = plan.request.isDryRun ? new ImportPreview(dependencies.accessRecords) : undefined
+  const mayInstall = mayInstallPlugins(dependencies, options.scope)
+  const tables = mayInstall ? parts.tables : parts.tables.filter((table) => table !== 'plugins')
+  const plan: Plan = { ...options, ...parts, tables }
+  const previewed = plan.request.isDryRun
+    ? new ImportPreview(dependencies.accessRecords, dependencies.plugins)
+    : undefined
   const adminCheck = new AdminCheck()
   const wellKnown = new WellKnownSecrets()
   const { maxPacketBytes } = readLimits(dependencies)
@@ -95,6 +99,7 @@ export async function importArchive(
   const warnings = [
     ...prepared.warnings,
     ...describeUnknownMembers(checked),
+    ...(mayInstall || !parts.tables.includes('plugins') ? [] : describeSkippedPlugins(checked)),
     ...(isHardened ? await wellKnown.describe() : []),
   ]
   if (previewed !== undefined) {
@@ -107,7 +112,25 @@ export async function importArchive(
 export function readLimits({ configuration }: Pick<ImportDependencies, 'configuration'>): {
   readonly maxPacketBytes: number
 } {
-  return { maxPacketBytes: configuration.config.core.maxPacketBytes }
+  const { core, plugins } = configuration.config
+  // A record of a plugin has its archive, as one of a retained message has its payload.
+  return { maxPacketBytes: Math.max(core.maxPacketBytes, plugins.maxArchiveBytes) }
+}
+
+/** As for an installation: an account, and a setting that the API cannot change. */
+function mayInstallPlugins(
+  { plugins }: Pick<ImportDependencies, 'plugins'>,
+  { mayManageAccounts, by }: BackupScope,
+): boolean {
+  return mayManageAccounts && by.by !== 'token' && (plugins.allowsInstall || by.by === 'socket')
+}
+
+function describeSkippedPlugins({ counts }: CheckedArchive): readonly string[] {
+  const count = counts.get('plugins') ?? 0
+  if (count === 0) return []
+  return [
+    `${count} plugins are not imported: the account of a global administrator can, if plugins.allow_install is true`,
+  ]
 }
 
 /** Returns the parts that a request names. */

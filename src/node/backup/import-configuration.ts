@@ -1,7 +1,7 @@
 // The configuration of an archive: what of it applies to this broker, and the effect that it would have.
 
 import type { CheckedArchive } from '../../backup/index.ts'
-import { type ConfigObject, formatConfigError, fromPlain, type PlainValue } from '../../config/index.ts'
+import { type ConfigObject, formatConfigError, fromPlain, localSettings, type PlainValue } from '../../config/index.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
 import { findBridgeProblem } from '../bridges/bridge-config.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
@@ -139,6 +139,11 @@ function isGroup(value: PlainValue | undefined): value is Readonly<Record<string
 /** Settings of `log` that say where its lines are: an import must not move them. */
 const ownLogSettings: ReadonlySet<string | undefined> = new Set(['to', 'dir', 'file'])
 
+/** Returns whether only the configuration file and `--set` may change the setting. */
+function isLocal(path: readonly string[]): boolean {
+  return localSettings.some((local) => local.join('.') === path.join('.'))
+}
+
 /** Removes settings that belong to the host, and settings that `--set` sets here. */
 function omitLocalSettings(
   live: ConfigManager,
@@ -146,7 +151,7 @@ function omitLocalSettings(
 ): ConfigurationForHere {
   const ignored: string[] = []
   const walk = (value: PlainValue, path: readonly string[]): PlainValue | undefined => {
-    const isOwn = path[0] === 'node' || (path[0] === 'log' && ownLogSettings.has(path[1]))
+    const isOwn = path[0] === 'node' || (path[0] === 'log' && ownLogSettings.has(path[1])) || isLocal(path)
     const isLeaf = value === null || typeof value !== 'object' || Array.isArray(value)
     if (isLeaf && (isOwn || live.isPinned(path))) {
       ignored.push(path.join('.'))

@@ -10,17 +10,20 @@ import {
   createEmptyCounts,
 } from './import-tables.ts'
 import type { AccessRecords } from '../records/stored-access-records.ts'
+import type { BackedUpPlugins } from './snapshot.ts'
 import { ScanBudget } from '../records/record-scan.ts'
 
 /** Takes every record of an archive, and compares it with the current one. */
 export class ImportPreview {
   readonly #records: AccessRecords
+  readonly #plugins: Pick<BackedUpPlugins, 'previewRecord'>
   readonly #changes = new Map<TableName, ReturnType<typeof createEmptyCounts>>()
   /** Digests of the contents of retained messages, by the digest of the topic. */
   readonly #retained = new Map<number, number>()
 
-  constructor(records: AccessRecords) {
+  constructor(records: AccessRecords, plugins: Pick<BackedUpPlugins, 'previewRecord'>) {
     this.#records = records
+    this.#plugins = plugins
   }
 
   take(table: TableName, record: TableRecord): void {
@@ -30,7 +33,8 @@ export class ImportPreview {
       return
     }
     const change = this.#ensureChange(table)
-    const fate = previewRecord(this.#records, table, record)
+    const fate =
+      record.kind === 'plugin' ? this.#plugins.previewRecord(record) : previewRecord(this.#records, table, record)
     change[fate]++
     if (fate === 'updates') recordConflict(change, record)
   }

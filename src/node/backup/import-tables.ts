@@ -18,6 +18,7 @@ import type { RetainedToImport } from '../../shard/index.ts'
 import type { AccessRecords, NodeRecord } from '../records/stored-access-records.ts'
 import type { ShadowedCredentials } from '../records/shadowed-credentials.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
+import type { BackedUpPlugins } from './snapshot.ts'
 
 /** Changes of a table. */
 export interface TableChange {
@@ -45,6 +46,7 @@ export interface TableDependencies {
   readonly supervisor: Pick<ShardSupervisor, 'query' | 'size'>
   readonly accessRecords: AccessRecords
   readonly shadowedCredentials: ShadowedCredentials
+  readonly plugins: BackedUpPlugins
 }
 
 /** A part of the archive could not be imported. The message is for administrators. */
@@ -88,8 +90,7 @@ export async function importTables(
   for await (const member of readArchiveMembers(archive.content, toBackupForm(archive.folder))) {
     const table = findMemberTable(member.name)
     if (table === undefined || !plan.tables.includes(table)) continue
-    const importer =
-      table === 'retained-messages' ? new RetainedImporter(dependencies) : new RecordImporter(dependencies, table)
+    const importer = createImporter(dependencies, table)
     try {
       let number = 0
       for await (const lines of readLines(member.readContent(), {
@@ -111,6 +112,43 @@ export async function importTables(
   return { changes, failures }
 }
 
+function createImporter(
+  dependencies: TableDependencies,
+  table: TableName,
+): RecordImporter | RetainedImporter | PluginImporter {
+  if (table === 'retained-messages') return new RetainedImporter(dependencies)
+  return table === 'plugins' ? new PluginImporter(dependencies) : new RecordImporter(dependencies, table)
+}
+
+/** Imports plugins one after the other. One that cannot be imported does not prevent the others. */
+class PluginImporter {
+  readonly change = createEmptyCounts('plugins')
+  readonly #plugins: BackedUpPlugins
+  readonly #names: string[] = []
+  readonly #problems: string[] = []
+
+  constructor({ plugins }: TableDependencies) {
+    this.#plugins = plugins
+  }
+
+  async take(record: TableRecord): Promise<void> {
+    if (record.kind !== 'plugin') return
+    const effect = await this.#plugins.importRecord(record)
+    if (typeof effect !== 'string') {
+      this.#problems.push(`${formatRecordName(record)}: ${effect.problem}`)
+      return
+    }
+    this.change[effect]++
+    if (effect === 'updates') recordConflict(this.change, record)
+    this.#names.push(record.name)
+  }
+
+  async finish(): Promise<void> {
+    await this.#plugins.restoreOrder(this.#names)
+    if (this.#problems.length > 0) throw new PartFailure(this.#problems.join('; '))
+  }
+}
+
 /** Imports records of the node in groups. */
 class RecordImporter {
   readonly change: Counted
@@ -125,7 +163,7 @@ class RecordImporter {
   }
 
   async take(record: TableRecord): Promise<void> {
-    if (record.kind === 'retained') return
+    if (record.kind === 'retained' || record.kind === 'plugin') return
     this.#waiting.push(record)
     if (this.#waiting.length >= maxRecordsPerWrite) await this.finish()
   }

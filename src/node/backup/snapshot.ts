@@ -1,11 +1,30 @@
 // A snapshot of the running broker, table by table.
 
-import { type TableName, tableNames, type TableRecord, kindOfTable } from '../../backup/index.ts'
+import {
+  type PluginBackupRecord,
+  type TableName,
+  tableNames,
+  type TableRecord,
+  kindOfTable,
+} from '../../backup/index.ts'
 import type { StoredRecord } from '../../records/index.ts'
 import type { Store } from '../../storage/index.ts'
 import type { AccessRecords } from '../records/stored-access-records.ts'
 
 export type BrokerSnapshot = Readonly<Record<TableName, Iterable<TableRecord> | AsyncIterable<TableRecord>>>
+
+/** The plugins of the node, as backups use them. */
+export interface BackedUpPlugins {
+  /** Whether imports may install plugins. */
+  readonly allowsInstall: boolean
+  /** In the order of their hooks. An archive is read when its record is. */
+  exportRecords(): AsyncIterable<PluginBackupRecord>
+  /** Returns the effect of a record; a problem is a sentence: nothing was changed. */
+  importRecord(record: PluginBackupRecord): Promise<'inserts' | 'updates' | 'unchanged' | { readonly problem: string }>
+  previewRecord(record: PluginBackupRecord): 'inserts' | 'updates' | 'unchanged'
+  /** `names` first, as far as they are installed. */
+  restoreOrder(names: readonly string[]): Promise<void>
+}
 
 /**
  * Taken at once: later changes are not part of it. Retained messages are read while the reader proceeds, and must be
@@ -14,9 +33,11 @@ export type BrokerSnapshot = Readonly<Record<TableName, Iterable<TableRecord> | 
 export function takeBrokerSnapshot({
   store,
   accessRecords,
+  plugins,
 }: {
   readonly store: Pick<Store, 'read'>
   readonly accessRecords: AccessRecords
+  readonly plugins: BackedUpPlugins
 }): BrokerSnapshot {
   // Retained messages are read from a snapshot of the store, which starts with the first step.
   const retained = store.read({ kind: 'retained' })[Symbol.asyncIterator]()
@@ -26,7 +47,8 @@ export function takeBrokerSnapshot({
   const moment: Partial<Record<TableName, BrokerSnapshot[TableName]>> = {}
   for (const table of tableNames) {
     const kind = kindOfTable[table]
-    moment[table] = kind === 'retained' ? readUntilChanged(first, retained) : [...accessRecords.listAll(kind)]
+    if (kind === 'retained') moment[table] = readUntilChanged(first, retained)
+    else moment[table] = kind === 'plugin' ? plugins.exportRecords() : [...accessRecords.listAll(kind)]
   }
   return moment as BrokerSnapshot
 }
