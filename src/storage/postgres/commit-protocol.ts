@@ -126,17 +126,23 @@ export class CommitProtocol<Batch extends ProtocolBatch> {
 
   handleConnected(connection: number, server: ServerTimeline): void {
     if (!this.#isCurrent(connection, 'connecting')) return
-    const known = this.#server
-    if (known !== undefined && server.systemIdentifier !== known.systemIdentifier) {
-      return this.#reconnect(`it is another database: ${server.systemIdentifier} instead of ${known.systemIdentifier}`)
-    }
-    if (known !== undefined && server.timeline < known.timeline) {
-      return this.#reconnect(
-        `the server is a former primary: it has timeline ${server.timeline}, and ${known.timeline} exists`,
-      )
-    }
+    const problem = this.findServerProblem(server)
+    if (problem !== undefined) return this.#reconnect(problem)
     this.#server = server
     this.#raiseAttempt()
+  }
+
+  /** Returns why this server is not used; undefined: it is. */
+  findServerProblem(server: ServerTimeline): string | undefined {
+    const known = this.#server
+    if (known === undefined) return undefined
+    if (server.systemIdentifier !== known.systemIdentifier) {
+      return `it is another database: ${server.systemIdentifier} instead of ${known.systemIdentifier}`
+    }
+    if (server.timeline < known.timeline) {
+      return `the server is a former primary: it has timeline ${server.timeline}, and ${known.timeline} exists`
+    }
+    return undefined
   }
 
   /** `row`: of the statement that raised the attempt; undefined: it changed nothing. */

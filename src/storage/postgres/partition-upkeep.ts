@@ -2,7 +2,7 @@
 // looks at a table once a minute. An open snapshot of another program keeps all of them, so that is an alarm.
 
 import { StorageFailure } from '../store.ts'
-import { getPartitionName, vacuumThreshold } from './schema-statements.ts'
+import { getPartitionName } from './schema-statements.ts'
 import { ServerConnection } from './server-connection.ts'
 import type { ServerIdentity } from './server-checks.ts'
 import type { StoreAddress } from './store-address.ts'
@@ -10,6 +10,8 @@ import type { StoreAddress } from './store-address.ts'
 export interface PartitionUpkeepOptions {
   readonly address: StoreAddress
   readonly shard: number
+  /** Deleted rows after which the partition is vacuumed. */
+  readonly threshold: number
   /** Undefined: no server may be used now. */
   readonly getServer: () => ServerIdentity | undefined
   /** Called after each vacuum. Undefined: deleted rows can be removed. */
@@ -18,8 +20,8 @@ export interface PartitionUpkeepOptions {
   readonly onFailure: (text: string) => void
 }
 
-/** So many deleted rows that a vacuum could not remove are an alarm. */
-const maxUnremovedRows = 2 * vacuumThreshold
+/** More deleted rows than this multiple of the threshold that a vacuum could not remove are an alarm. */
+const maxUnremovedThresholds = 2
 const retryMs = 10_000
 
 /** The oldest snapshot of others. Without the role pg_monitor, the server does not show those of other users. */
@@ -46,7 +48,7 @@ export class PartitionUpkeep {
   /** Autovacuum is enough for rows that were replaced: sessions, positions, retained messages. */
   recordDeletes(rows: number): void {
     this.#deletedRows += rows
-    if (this.#deletedRows >= vacuumThreshold) this.#start()
+    if (this.#deletedRows >= this.#options.threshold) this.#start()
   }
 
   async close(): Promise<void> {
@@ -90,12 +92,12 @@ export class PartitionUpkeep {
   }
 
   async #cleanPartition(connection: ServerConnection): Promise<void> {
-    const { shard, onSnapshot } = this.#options
+    const { shard, threshold, onSnapshot } = this.#options
     const partition = getPartitionName(shard)
     await connection.run({ text: `VACUUM (TRUNCATE off, SKIP_LOCKED on) ${partition}` })
     const text = `SELECT n_dead_tup FROM pg_stat_user_tables WHERE relid = '${partition}'::regclass`
     const unremoved = Number((await connection.run({ text })).rows[0]?.[0])
-    if (unremoved < maxUnremovedRows) return onSnapshot(undefined)
+    if (unremoved < maxUnremovedThresholds * threshold) return onSnapshot(undefined)
     const { rows } = await connection.run({ text: oldestText })
     const holder = rows[0]?.[0] ?? 'unknown; grant the role pg_monitor to the user of Godwit to see it'
     onSnapshot(

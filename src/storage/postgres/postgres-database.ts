@@ -136,7 +136,7 @@ class PostgresSnapshot implements Snapshot {
   async close(): Promise<void> {
     const group = this.#group
     this.#group = undefined
-    await group?.leave()
+    group?.leave()
   }
 
   #getGroup(): SnapshotGroup {

@@ -19,6 +19,7 @@ import { PartitionUpkeep } from './partition-upkeep.ts'
 import { PostgresDatabase } from './postgres-database.ts'
 import { PostgresQuarantine } from './postgres-quarantine.ts'
 import { ReadConnections } from './read-connections.ts'
+import { vacuumThreshold } from './schema-statements.ts'
 import type { ServerIdentity } from './server-checks.ts'
 import { type ShardStopped, ShardWriter } from './shard-writer.ts'
 import type { StoreAddress } from './store-address.ts'
@@ -107,6 +108,7 @@ class PostgresBackend implements StoreBackend {
     this.#upkeep = new PartitionUpkeep({
       address,
       shard: home.shard,
+      threshold: vacuumThreshold,
       getServer: () => this.#server,
       onSnapshot: (text) => this.#alarms.setSnapshot(text),
       onFailure: (text) => options.onAlarm({ alarm: 'maintenance-failed', text }),

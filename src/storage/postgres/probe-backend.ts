@@ -26,7 +26,7 @@ export async function probeBackend(address: StoreAddress, connection: ServerConn
     })
     const state = String(rows[0]?.[0])
     if (state !== 'active' && !state.startsWith('idle in transaction')) {
-      throw new StorageFailure('the response of the database was lost')
+      throw new StorageFailure(`the response of the database was lost (${state})`)
     }
   } finally {
     probe.destroy()

@@ -84,6 +84,8 @@ export interface ConnectOptions {
   readonly use: ConnectionUse
   /** Only this host is tried. Undefined: all of the address, in order. */
   readonly host?: StoreHost
+  /** Returns why a server is not used, although it accepts writes; undefined: it is. The next host is tried. */
+  readonly findProblem?: (server: ServerIdentity) => string | undefined
   readonly onLost?: (error: ConnectionLost) => void
 }
 
@@ -123,6 +125,8 @@ export class ServerConnection {
     const { rows } = await client.query<string[]>({ text: serverFactsText, rowMode: 'array', types: resultTypes })
     const facts = checkServer(rows[0] ?? [], client)
     const connection = new ServerConnection(client, host, facts)
+    const problem = options.findProblem?.(connection.server)
+    if (problem !== undefined) throw new StorageFailure(problem)
     connection.#watch(options.onLost)
     return connection
   }

@@ -169,7 +169,8 @@ export class ShardWriter {
   #open(number: number): void {
     const { address, protocol } = this.#options
     const onLost = (error: Error): void => this.#report(() => protocol.handleLost(number, error.message))
-    ServerConnection.open({ address, use: 'commit', onLost }).then(
+    const findProblem = (server: ServerIdentity): string | undefined => protocol.findServerProblem(server)
+    ServerConnection.open({ address, use: 'commit', findProblem, onLost }).then(
       (connection) => {
         if (this.#isClosed || this.#number !== number) return connection.destroy()
         this.#connection = connection

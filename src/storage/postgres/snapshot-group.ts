@@ -32,6 +32,8 @@ export interface SnapshotGroupOptions {
 
 /** What was deleted since the start of a transaction cannot be removed before its end. */
 const maxTransactionMs = 8_000
+/** The server ends a statement that reads after 10 s (server-connection.ts). */
+const maxResponseMs = 12_000
 /** No new read joins an older transaction. */
 const maxJoinMs = 2_000
 const beginText = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
@@ -64,11 +66,12 @@ export class SnapshotGroup {
     this.#members += 1
   }
 
-  async leave(): Promise<void> {
+  /** The transaction ends later: a read does not wait for that. */
+  leave(): void {
     this.#members -= 1
     if (this.#members > 0) return
     this.#isEnded = true
-    if (!this.#isRunning) await this.#endTransaction()
+    if (!this.#isRunning) void this.#endTransaction()
   }
 
   readSlice(slice: SliceRequest, order: SliceOrder): Promise<Slice> {
@@ -92,7 +95,7 @@ export class SnapshotGroup {
       const requests = this.#pending.splice(0)
       try {
         await this.#begin()
-        await this.#serve(requests)
+        await this.#serveInTime(requests)
       } catch (error) {
         this.#fail(error)
         for (const request of requests) request.reject(this.#failure)
@@ -128,12 +131,14 @@ export class SnapshotGroup {
     const connection = this.#connection
     this.#connection = undefined
     if (connection === undefined) return
+    const timer = setTimeout(() => connection.destroy(), maxResponseMs)
     try {
       if (!connection.isLost) await connection.run({ text: 'COMMIT' })
     } catch (error) {
       if (!(error instanceof StorageFailure)) throw error
       connection.destroy()
     }
+    clearTimeout(timer)
     this.#options.connections.release(connection)
   }
 
@@ -145,6 +150,17 @@ export class SnapshotGroup {
     if (connection === undefined) return
     connection.destroy()
     this.#options.connections.release(connection)
+  }
+
+  /** The server ends a statement after its limit. If there is no response even then, the connection is dead. */
+  async #serveInTime(requests: readonly Request[]): Promise<void> {
+    const connection = this.#connection
+    const timer = setTimeout(() => connection?.destroy(), maxResponseMs)
+    try {
+      await this.#serve(requests)
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   async #serve(requests: readonly Request[]): Promise<void> {

@@ -69,7 +69,7 @@ export class DatabaseMember {
   }
 
   async promote(): Promise<void> {
-    await this.query('SELECT pg_promote(true, 60)')
+    await runAsServer('pg_ctl', 'promote', '--wait', '--pgdata', this.folder)
   }
 }
 
@@ -82,6 +82,12 @@ export interface ReplicatedDatabase {
 
 const synchronous = 'synchronous_standby_names=*'
 
+export interface ReplicationOptions {
+  readonly settings?: readonly string[]
+  /** `synchronous_standby_names` is in a file, so that ALTER SYSTEM changes it. */
+  readonly setsByFile?: boolean
+}
+
 /** One server without a standby. */
 export async function startSingleDatabase(t: Scope, ...settings: readonly string[]): Promise<DatabaseMember> {
   const member = new DatabaseMember(t, await reservePort(t), join(await createServerFolder(t, 'postgres'), 'data'))
@@ -90,8 +96,12 @@ export async function startSingleDatabase(t: Scope, ...settings: readonly string
   return member
 }
 
-export async function startReplicatedDatabase(t: Scope): Promise<ReplicatedDatabase> {
-  const primary = await startSingleDatabase(t, synchronous)
+export async function startReplicatedDatabase(
+  t: Scope,
+  { settings = [], setsByFile = false }: ReplicationOptions = {},
+): Promise<ReplicatedDatabase> {
+  const all = [...settings, ...(setsByFile ? [] : [synchronous])]
+  const primary = await startSingleDatabase(t, ...all)
   const standby = new DatabaseMember(t, await reservePort(t), join(await createServerFolder(t, 'postgres'), 'data'))
   await runAsServer(
     'pg_basebackup',
@@ -102,7 +112,10 @@ export async function startReplicatedDatabase(t: Scope): Promise<ReplicatedDatab
     '--write-recovery-conf',
     '--checkpoint=fast',
   )
-  await standby.start(synchronous)
+  await standby.start(...all)
+  if (setsByFile) {
+    await primary.query(`ALTER SYSTEM SET synchronous_standby_names = '*'`, 'SELECT pg_reload_conf()')
+  }
   return { primary, standby, url: toUrl(primary.port, standby.port) }
 }
 
