@@ -112,7 +112,8 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const cluster = createClusterNode(options, foundation)
   const shardParts = { ...toShardParts(foundation), listeners: live.placed, hosted: cluster?.listHosted() }
   const plan = await planShards({ ...shardParts, clockBaseMs: clock, config })
-  const { starts, counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
+  const { counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
+  const starts = cluster?.addStores(plan.starts) ?? plan.starts
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
   const { promise: broken, resolve: reportBroken } = Promise.withResolvers<string>()
   const sysTopics = createSysTopics(options, { nodeName: name, counters, readSupervisor: () => supervisor })

@@ -1,12 +1,11 @@
 // Starts and stops a shard's thread.
 
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
 import { LateRuleHook, type RuleEngine } from '../actions/index.ts'
 import { resolveNamespace } from '../core/index.ts'
 import { createLinkPort } from '../links/index.ts'
-import { openLevelStore, readOldest, type Store, StoreClient } from '../storage/index.ts'
+import { readOldest, type Store, StoreClient } from '../storage/index.ts'
 import {
   type AlarmName,
   counterCells,
@@ -22,7 +21,8 @@ import { GatewayManager } from './gateways/gateway-manager.ts'
 import { createStoredFacts } from './gateways/stored-gateway-facts.ts'
 import { toPublishInput } from './observe/client-events.ts'
 import { AutoSubscriber } from './runtime/auto-subscriber.ts'
-import { Clock } from './runtime/clock.ts'
+import { Clock, computeClockBaseMs } from './runtime/clock.ts'
+import { openShardStore } from './store/open-shard-store.ts'
 import { raiseInliningLimit } from './runtime/v8-flags.ts'
 import { ListenerSet } from './listeners/listener-set.ts'
 import type {
@@ -36,7 +36,7 @@ import type {
 import { type ListenerLimits, createListenerLimits } from './listeners/listener-limits.ts'
 import { type ListenerDependencies, ListenerFactory } from './listeners/listener-factory.ts'
 import { CrashMarker } from './store/crash-marker.ts'
-import { restoreAccess, restoreBroker } from './store/restore-records.ts'
+import { readClock, restoreAccess, restoreBroker } from './store/restore-records.ts'
 import { handleQuery } from './queries/handle-query.ts'
 import type { QueriedShard } from './queries/queried-shard.ts'
 import { LibraryGuard } from './runtime/library-guard.ts'
@@ -111,16 +111,14 @@ async function run(): Promise<void> {
     if (message.kind === 'store') client.handleNotice(message.notice)
     else handleMessage(message)
   })
-  const store = await openLevelStore({
-    directory: join(start.dataDirectory, 'store'),
-    sync: start.storage.sync,
-    syncIntervalMs: start.storage.syncIntervalMs,
-    onAlarm: ({ alarm, text }) => postToNode({ kind: 'alarm', name: alarm, message: text }),
+  const store = await openShardStore(start, client, {
+    onAlarm: ({ alarm, text }) => raiseAlarm(alarm, text),
+    onAlarmEnd: (name) => endAlarm(name, 'the cause is gone'),
     onReleased: (payloadIds) => shard?.handleInput({ kind: 'payloads-released', payloadIds }),
-    partition: { own: start.shardNumber, count: start.shards ?? 1 },
-    client,
+    onTrouble: (reason) => shard?.commits.setTrouble(reason),
+    onStopped: ({ message }) => leave(message),
   })
-  const clock = new Clock(start.clockBaseMs)
+  const clock = await createClock(store)
   const identity = randomBytes(identityBytes).toString('hex')
   const listenerLimits = createListenerLimits(start)
   const listeners: ListenerSet = new ListenerSet(start.listeners, {
@@ -158,8 +156,7 @@ async function run(): Promise<void> {
   await restoreAccess(store, running.access)
   await restoreBroker(store, running.core, { nowMs: clock.nowMs(), mark: openCrashMarker(start) })
   running.handleInput({ kind: 'tick' })
-  client.onTrouble = () => running.commits.setTrouble(client.trouble)
-  client.onTrouble()
+  running.commits.setTrouble(client.trouble)
   addLinks(running)
   const rules = createRules(running, clock)
   usersOfLibraries = rules
@@ -169,6 +166,18 @@ async function run(): Promise<void> {
   await acceptClients(running, listeners, rules, gateways)
   startBridges(running, store, clock)
   heap = createHeapManager(running)
+}
+
+/** The time of a shard that another node had may be ahead. */
+async function createClock(store: Store): Promise<Clock> {
+  if (start.clusterStore === undefined) return new Clock(start.clockBaseMs)
+  return new Clock(Math.max(start.clockBaseMs, computeClockBaseMs(await readClock(store))))
+}
+
+/** Another node is the home of this shard: nothing more is sent, and all clients are disconnected. */
+function leave(reason: string): void {
+  postToNode({ kind: 'home-lost', reason })
+  process.exit(0)
 }
 
 function observeClients(running: Shard): void {

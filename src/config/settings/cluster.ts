@@ -1,5 +1,6 @@
 // cluster: several nodes that share the stored sessions.
 
+import { listOf } from '../schema/collections.ts'
 import { bind } from '../schema/bind.ts'
 import { path } from '../schema/path-type.ts'
 import { section, setting } from '../schema/setting.ts'
@@ -53,6 +54,17 @@ export const cluster = section('A cluster: several nodes that share the stored s
       description: 'Password of cluster.tls.keyfile, if it is encrypted.',
       isSecret: true,
     }),
+  }),
+  stores: setting(listOf(text({ maxBytes: 4_096 }), 16), [], {
+    field: 'stores',
+    description:
+      'PostgreSQL databases of the stored shards, the same on all nodes: "postgres://user:password@db1:5432,db2:5432/godwit". Several hosts are the members of one replicated database. Stored shard i uses number i modulo the length of the list.',
+    isSecret: true,
+  }),
+  store_is_replicated: setting(boolean, false, {
+    field: 'storeIsReplicated',
+    description:
+      'Whether the service below PostgreSQL replicates what is written. Otherwise each database must have a synchronous standby.',
   }),
   shards: setting(integer({ min: 1, max: 250 }), 12, {
     field: 'shards',

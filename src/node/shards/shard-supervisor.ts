@@ -48,6 +48,8 @@ export interface ShardThreadObserver {
   /** A thread of the shard starts: other nodes link to it. */
   handleThreadStart(shard: number): void
   handleThreadEnd(shard: number): void
+  /** Another node is the home of the shard, and its thread ends. */
+  handleHomeLost(shard: number, reason: string): void
   /** The link to a shard of another node ended, because its bytes could not be read. */
   handleLinkFailure(shard: number): void
 }
@@ -94,6 +96,10 @@ export class ShardSupervisor {
           listStoredValues: () => [...this.#storedValues],
           onStoredValues: (changes) => this.#recordStoredValues(number, changes),
           forwardFilters: (notice) => this.#forwardFilters(number, notice),
+          onHomeLost: (reason) => {
+            this.#hosted.delete(number)
+            this.#threads?.handleHomeLost(number, reason)
+          },
           onLinkFailure: (peer) => void setTimeout(() => this.#reopenLink(number, peer), reopenLinkAfterMs).unref(),
           onTrace: (trace, line) => this.onTrace(trace, line),
           createLinks: () => {
@@ -121,9 +127,9 @@ export class ShardSupervisor {
   }
 
   /** This node becomes the home of a shard. Resolves when it accepts clients, or with the reason why it cannot. */
-  startShard(shard: number): Promise<ShardStartOutcome> {
+  startShard(shard: number, changes: Partial<ShardStart>): Promise<ShardStartOutcome> {
     this.#hosted.add(shard)
-    return this.#shards[shard].start()
+    return this.#shards[shard].start(changes)
   }
 
   /** This node is not the home of a shard any more. */

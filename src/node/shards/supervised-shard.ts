@@ -62,6 +62,8 @@ export interface SupervisedShardOptions {
   listStoredValues(): readonly StoredValueChange[]
   /** Sends filters of clients of this shard to all other shards. */
   forwardFilters(notice: FilterNotice): void
+  /** Called when another node is the home of the shard: it is not started again. */
+  onHomeLost(reason: string): void
   /** Called when the shard could not read bytes of a peer, and its link to the peer has ended. */
   onLinkFailure(peer: number): void
   /** Called with a record that was being read at two failures of the shard. Resolves when the record is in quarantine. */
@@ -137,7 +139,8 @@ export class SupervisedShard {
   }
 
   /** Resolves when the shard accepts connections, or with the reason why it cannot; then it is not started again. */
-  start(): Promise<ShardStartOutcome> {
+  start(changes: Partial<ShardStart> = {}): Promise<ShardStartOutcome> {
+    this.#start = { ...this.#start, ...changes }
     return new Promise((resolve) => {
       this.#settleFirstStart = resolve
       this.#startThread()
@@ -247,6 +250,9 @@ export class SupervisedShard {
     switch (message.kind) {
       case 'ready':
         return this.#handleReady()
+      case 'home-lost':
+        this.#state = 'stopping'
+        return this.#options.onHomeLost(message.reason)
       // The thread ends by itself: terminating it within a call of LevelDB would end the process.
       case 'failed':
         this.#endReport = message.message

@@ -14,7 +14,7 @@ import type {
   SubscribeCommandOptions,
 } from '../../core/index.ts'
 import type { QoS } from '../../protocol/index.ts'
-import type { StoreNotice, StoreRequest } from '../../storage/index.ts'
+import type { StoreAddress, StoreNotice, StoreRequest } from '../../storage/index.ts'
 import type { AlarmName, LogFields, LogLevel } from '../../telemetry/index.ts'
 import type { BridgeAssignment, BridgeReport } from './bridge-assignment.ts'
 import type { GatewayPlan } from './gateway-plan.ts'
@@ -103,6 +103,15 @@ export interface TraceTarget {
 /** One line of a trace; its fields are in the order of output. */
 export type TraceLine = Readonly<Record<string, string | number | boolean | undefined>>
 
+/** The database of a shard of a cluster, and what makes this node the home of the shard. */
+export interface ClusterStore {
+  readonly address: StoreAddress
+  /** Something below the server replicates it. */
+  readonly isReplicated: boolean
+  readonly life: string
+  readonly epoch: number
+}
+
 /** `workerData` of a shard. */
 export interface ShardStart extends ShardSettings {
   readonly shardNumber: number
@@ -112,6 +121,8 @@ export interface ShardStart extends ShardSettings {
   readonly hasServed?: boolean
   /** Links to shards that are running or start together with this one. Others follow as `link`. */
   readonly links?: readonly ShardLink[]
+  /** The PostgreSQL that has the records of this shard. Undefined: the LevelDB of the node. */
+  readonly clusterStore?: ClusterStore | undefined
   /** Absolute; the main thread holds its lock. */
   readonly dataDirectory: string
   readonly listeners: readonly ShardListener[]
@@ -176,6 +187,8 @@ export type ShardToNode =
   | { readonly kind: 'bridges'; readonly reports: readonly BridgeReport[] }
   /** Values that rules have stored for the node. */
   | { readonly kind: 'stored-values'; readonly changes: readonly StoredValueChange[] }
+  /** This node is not the home of the shard any more: the thread ends, and is not started again. */
+  | { readonly kind: 'home-lost'; readonly reason: string }
   /** Ends an alarm. */
   | { readonly kind: 'alarm-over'; readonly name: AlarmName; readonly message: string }
   /** To the store owner. */

@@ -130,6 +130,19 @@ export class TwoNodes {
     this.#members[0].change(this.#createView(0, true))
   }
 
+  /** Node 0 takes the shards of node 1, which does not know it: `take` changes their rows. */
+  async takeShards(take: (life: string, epoch: number) => Promise<unknown>): Promise<void> {
+    const [life] = this.#lives
+    this.#epoch++
+    await take(life, this.#epoch)
+    const homes = Array.from({ length: shards }, (_, shard) => ({ life, epoch: shard % 2 === 1 ? this.#epoch : 1 }))
+    this.#members[0].change({ others: [], homes })
+  }
+
+  get lives(): readonly string[] {
+    return this.#lives
+  }
+
   /** Starts node 1 again, with another life and the next epoch of its shards. */
   async startNode(): Promise<void> {
     this.#lives[1] = '00000000000000cc'
