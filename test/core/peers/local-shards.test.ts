@@ -272,13 +272,14 @@ describe('the end of a local shard with many filters', () => {
     for (; countFilters(stage) > 1; turns++) {
       assert.equal(core?.hasMoreWork, true)
       author.publish('t/x', `${turns}`, { qos: 1 })
+      for (const index of [1, 2]) author.publish('t/x', `unacknowledged ${turns} ${index}`, { qos: 0 })
       cores.sendAll(author)
       assert.ok(countFilters(stage) >= filters - 1_000 * (turns + 1))
       core?.handle({ kind: 'tick' })
     }
     assert.ok(turns >= filters / 1_000 - 1, `${turns} turns`)
     cores.settle()
-    assert.equal(heir.payloads.length, turns)
+    assert.equal(heir.payloads.length, 3 * turns)
     assert.equal(author.acknowledged.size, turns)
     assert.equal(core?.hasMoreWork, false)
   })
@@ -323,6 +324,35 @@ describe('the end of a local shard with many filters', () => {
     cores.settle()
     assert.equal(view?.peerFilters, 1)
   })
+})
+
+test('a filter that a restarted shard reports while its earlier filters are removed stays', () => {
+  const cores = new SeveralCores({ shards: 2 })
+  const reader = cores.client(1, 'reader')
+  const author = cores.client(0, 'author')
+  cores.settle()
+  for (let number = 0; number < 9_000; number++) reader.subscribe(`f/${number}`)
+  cores.settle()
+  const view = cores.cores[0]?.core.view
+  cores.kill(1)
+  cores.start(1)
+  const exchange = (): void => {
+    for (let round = 0; round < 4; round++) for (const from of [0, 1]) cores.deliverAll(from, 1 - from)
+  }
+  exchange()
+  assert.equal(cores.cores[1]?.core.view.isReadyForClients, true)
+  cores.connect(reader)
+  cores.sendAll(reader)
+  while (reader.hasPacketToProcess) reader.processPacket()
+  reader.subscribe('f/8999')
+  cores.sendAll(reader)
+  exchange()
+  assert.ok((view?.peerFilters ?? 0) > 1_000, 'the earlier filters are not removed yet')
+  cores.settle()
+  assert.equal(view?.peerFilters, 1)
+  author.publish('f/8999', 'stays', { qos: 1 })
+  cores.settle()
+  assert.deepEqual(reader.payloads, ['stays'])
 })
 
 describe('records', () => {
