@@ -83,6 +83,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
     'contract',
     'imports',
     'kube',
+    'kubernetes',
     'links',
     'manifests',
     'mqtt-client',

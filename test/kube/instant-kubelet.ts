@@ -16,6 +16,12 @@ export function startInstantKubelet(
   isReady: (pod: KubeObject) => boolean = () => true,
 ): InstantKubelet {
   const type = operations.getKind('Pod')
+  const addresses = new Map<string, string>()
+  const findAddress = ({ metadata: { uid } }: KubeObject): string => {
+    const known = addresses.get(uid) ?? `127.1.${Math.floor(addresses.size / 250)}.${(addresses.size % 250) + 1}`
+    addresses.set(uid, known)
+    return known
+  }
   const check = (pod: KubeObject): void => {
     const target = { type, namespace: pod.metadata.namespace ?? '', name: pod.metadata.name }
     const current = operations.store.get(type, target.namespace, target.name)
@@ -28,7 +34,7 @@ export function startInstantKubelet(
     operations.update(target, bindToNode, { manager })
     const lastTransitionTime = formatTime(new Date())
     const conditions = [{ type: 'Ready', status: isReady(current) ? 'True' : 'False', lastTransitionTime }]
-    const status = { phase: 'Running', podIP: '127.0.0.1', conditions }
+    const status = { phase: 'Running', podIP: findAddress(current), conditions }
     operations.update(target, (object) => ({ ...object, status }), { manager, subresource: 'status' })
   }
   const handle = ({ resource, type: change, object }: StoreEvent): void => {

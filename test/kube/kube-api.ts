@@ -3,6 +3,7 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { authenticate, authorize } from './authorization.ts'
 import { KubeError } from './kube-error.ts'
 import { startControllers } from './controllers/start-controllers.ts'
 import { ObjectStore } from './object-store.ts'
@@ -12,9 +13,9 @@ import { WatchStreams } from './watch-streams.ts'
 
 export interface KubeApiOptions {
   readonly port?: number
-  /** PEM. With `clientAuthority`, a client needs a certificate of it or a token. */
+  /** PEM. With `clientAuthority`, certificates that it has signed are users as well. */
   readonly tls?: { readonly key: string; readonly cert: string; readonly clientAuthority?: string }
-  /** User names of bearer tokens. If there are none, all requests are allowed. */
+  /** User names of bearer tokens; undefined: every request is one of the administrator. */
   readonly tokens?: ReadonlyMap<string, string>
 }
 
@@ -83,6 +84,7 @@ interface Context {
 async function respond(incoming: IncomingMessage, response: ServerResponse, context: Context): Promise<void> {
   try {
     const request = await readRequest(incoming)
+    authorize(context.operations, authenticate(incoming, context.options.tokens), request)
     const result = handleRequest(context.operations, request)
     if (result.kind === 'watch') {
       context.watches.open(response, result.type, result.namespace, request.query)
