@@ -13,6 +13,7 @@ import {
   type BridgeConfig,
   deriveBrokerId,
   type ConfigManager,
+  type ConfigConsumer,
   type ConfigOutcome,
   defaultRestartPolicy,
   type GatewayConfig,
@@ -50,6 +51,7 @@ import {
 } from './config-parts.ts'
 import { createConfigManager } from './create-config-manager.ts'
 import { startManagement } from './management.ts'
+import { createOperatedParts, stopOperatedParts } from './operated-parts.ts'
 import {
   createAuditConsumer,
   createFilesConsumer,
@@ -137,8 +139,10 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const reloadFiles = createFileReloader({ supervisor, observation, log })
   let closeManagement = closeNothing
   const reserve = keepReserve(directory)
+  const operated = createOperatedParts(options, { supervisor, configuration, audit, live, log, reloadFiles })
   const stop = async (): Promise<void> => {
     reserve.stop()
+    stopOperatedParts(operated)
     await closeManagement()
     await audit.close()
     await observation.stop()
@@ -154,20 +158,19 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const stored = { accessRecords, shadowedCredentials, namespaceLimits, ownStore: store.client, plugins }
   const limits = { config, listeners: live, maxFileConnections }
   const program = { version: options.version ?? '', startedAtMs: performance.now() }
-  const running = { ...watched, ...stored, ...limits, ...program, configuration, observation }
+  const running = { ...watched, ...stored, ...limits, ...program, configuration, observation, ...operated }
   const node: NodeParts = { ...running, backups: new Backups({ ...running, plugins: createBackedUpPlugins(plugins) }) }
   await observation.start()
   const management = await startManagement({ node, control, ...toPlaces(options, foundation) })
   if ('problem' in management) return undoStart(undo, management)
   const schedule = startScheduledBackups(config, node.backups)
   closeManagement = () => schedule.endWith(management)
-  const moduleAlarms = createModuleAlarms(config, alarms)
-  const first = [management.consumer, createFilesConsumer(reloadFiles), schedule.consumer]
-  const own = [...first, createAuditConsumer(audit), namespaceLimits.consumer, moduleAlarms]
-  for (const consumer of own) configuration.addConsumer(consumer)
+  const own = createOwnConsumers({ config, alarms, audit, namespaceLimits, reloadFiles })
+  for (const consumer of [management.consumer, schedule.consumer, ...own]) configuration.addConsumer(consumer)
   sysTopics.start()
   await configuration.recordStart()
-  const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
+  void operated.watchedFiles.start()
+  const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit, 'signal')
   const events = { broken, shutdownRequested: control.requested }
   const doing = { ...events, reloadConfiguration, reloadFiles, stop, reportLibraryFailure: createLibraryReporter(log) }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
@@ -223,6 +226,19 @@ async function startThreads(
   if (problem !== undefined) return problem
   const outcome = await supervisor.start()
   return outcome.ready ? undefined : outcome.message
+}
+
+/** Returns the consumers of the configuration that belong to no other part. */
+function createOwnConsumers(parts: {
+  readonly config: GodwitConfig
+  readonly alarms: PreparedParts['alarms']
+  readonly audit: ReturnType<typeof openAuditLog>
+  readonly namespaceLimits: NamespaceLimitsInForce
+  readonly reloadFiles: () => void
+}): ConfigConsumer[] {
+  const { config, alarms, audit, namespaceLimits, reloadFiles } = parts
+  const files = createFilesConsumer(reloadFiles)
+  return [files, createAuditConsumer(audit), namespaceLimits.consumer, createModuleAlarms(config, alarms)]
 }
 
 async function closeFoundation({ dashboard, lock, log }: PreparedParts, store: NodeStore): Promise<void> {

@@ -194,6 +194,8 @@ export interface NamedFiles {
   readonly tokenKeys: string | undefined
   /** Content of `http_server.jwt.public.keyfile`; undefined: not set, or unreadable. */
   readonly apiTokenKey: string | undefined
+  /** Content of `http_server.operator_keyfile`; undefined: not set. */
+  readonly operatorKey: string | undefined
 }
 
 type CheckedSettings = Pick<Checked<typeof root>, 'values' | 'settingTexts' | 'places'>
@@ -219,7 +221,7 @@ export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings
     auth: { ...toAuthConfig(values, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
     flapping: readSettingFields(flappingDetect.entries, values.flapping_detect),
     namespaces: toNamespacesConfig(values.namespaces),
-    http: toHttpServerConfig(values, files.apiTokenKey),
+    http: toHttpServerConfig(values, { token: files.apiTokenKey, operator: files.operatorKey }),
     backup: readSettingFields(backupSection.entries, values.backup),
     maxAuditBytes: values.audit.max_size,
     sysTopics: readSettingFields(sysTopicsSection.entries, sysTopics),

@@ -28,6 +28,8 @@ export interface HttpServerConfig extends SettingFields<typeof httpServerSection
   readonly limits: RequestLimits
   /** Undefined: the dashboard is not served. */
   readonly dashboard: DashboardConfig | undefined
+  /** Content of `operatorKeyFile`. */
+  readonly operatorKeyText: string | undefined
   readonly jwt: SettingFields<typeof jwtSection.entries> & {
     /** Path, as written in the configuration. */
     readonly keyFile: string | undefined
@@ -36,7 +38,13 @@ export interface HttpServerConfig extends SettingFields<typeof httpServerSection
   }
 }
 
-export function toHttpServerConfig(values: SettingValues, keyText: string | undefined): HttpServerConfig {
+/** Contents of the files with keys. */
+export interface ApiKeyTexts {
+  readonly token: string | undefined
+  readonly operator: string | undefined
+}
+
+export function toHttpServerConfig(values: SettingValues, keys: ApiKeyTexts): HttpServerConfig {
   const { http_server: http, dashboard } = values
   return {
     ...readSettingFields(httpServerSection.entries, http),
@@ -48,6 +56,7 @@ export function toHttpServerConfig(values: SettingValues, keyText: string | unde
           oidc: toOidcConfig(dashboard.oidc),
         }
       : undefined,
-    jwt: { ...readSettingFields(jwtSection.entries, http.jwt), keyFile: http.jwt.public.keyfile, keyText },
+    jwt: { ...readSettingFields(jwtSection.entries, http.jwt), keyFile: http.jwt.public.keyfile, keyText: keys.token },
+    operatorKeyText: keys.operator,
   }
 }

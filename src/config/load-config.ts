@@ -74,12 +74,18 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const aclFile = readNamedAclFile(auth.acl.file, checked.places, sources.readFile)
   const tokenKeys = readTokenKeyFile(auth.jwt, checked.places, sources.readFile)
   const apiTokenKey = readApiTokenKeyFile(checked, sources.readFile)
-  errors.push(...aclFile.errors, ...tokenKeys.errors)
+  const operatorKey = readOperatorKeyFile(checked, sources.readFile)
+  errors.push(...aclFile.errors, ...tokenKeys.errors, ...operatorKey.errors)
   // If passwords are accepted as well, the API is served without tokens: files of other brokers name key files that do
   // not exist.
   const needsApiTokens = checked.values.http_server.auth_type === 'jwt'
   if (needsApiTokens) errors.push(...apiTokenKey.errors)
-  const named = { aclRules: aclFile.rules, tokenKeys: tokenKeys.text, apiTokenKey: apiTokenKey.text }
+  const named = {
+    aclRules: aclFile.rules,
+    tokenKeys: tokenKeys.text,
+    apiTokenKey: apiTokenKey.text,
+    operatorKey: operatorKey.text,
+  }
   const config = toGodwitConfig(checked, named)
   errors.push(...checkListeners(config, checked.places), ...checkAuth(auth, checked.places))
   errors.push(...checkCluster(checked.values, checked.places))
@@ -133,6 +139,14 @@ function readApiTokenKeyFile(
 ): OptionalText {
   const path = values.http_server.jwt.public.keyfile
   return readOptionalFile({ path, key: 'http_server.jwt.public.keyfile' }, places, readFile)
+}
+
+function readOperatorKeyFile(
+  { values, places }: { readonly values: SettingValues; readonly places: ReadonlyMap<string, Position> },
+  readFile: FileReader | undefined,
+): OptionalText {
+  const path = values.http_server.operator_keyfile
+  return readOptionalFile({ path, key: 'http_server.operator_keyfile' }, places, readFile)
 }
 
 function toTokenWarning(error: ConfigError): Warning {

@@ -16,7 +16,7 @@ export interface AuditEntry {
   readonly namespace: string | null
   /** '' over the socket. */
   readonly address: string
-  readonly via: 'v4' | 'v5' | 'ctl' | 'signal'
+  readonly via: 'v4' | 'v5' | 'ctl' | 'signal' | 'file'
   /** Name in the contract: `delete_user`. */
   readonly operation: string
   readonly method: string

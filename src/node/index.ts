@@ -29,6 +29,7 @@ export {
   type ConfigurationSources,
   readConfiguration,
 } from './configuration/read-configuration.ts'
+export { WatchedFiles } from './configuration/watched-files.ts'
 export { stageFile } from './configuration/staged-file.ts'
 
 export { DashboardListener, openDashboardListener } from './listeners/dashboard-listener.ts'
@@ -63,6 +64,7 @@ export { SysTopics, type SysTopicsOptions } from './observe/sys-topics.ts'
 export { type NewTrace, type TraceRecord, Traces } from './observe/trace-files.ts'
 
 export { type MemoryObservation, monitorMemory } from './shards/memory-monitoring.ts'
+export { type DrainReport, NodeDrain } from './shards/node-drain.ts'
 export { type NodeStore, openNodeStore } from './shards/node-store.ts'
 export { type QueryableShards, queryShard } from './shards/query-shard.ts'
 export type { ClusterMembers, ClusterView } from './cluster/cluster-members.ts'

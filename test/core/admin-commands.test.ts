@@ -22,6 +22,39 @@ function publication(parts: Partial<Extract<Command, { name: 'publish' }>> = {})
   }
 }
 
+function drain(maxClients: number, isDraining = true): Command {
+  return { name: 'drain', isDraining, maxClients }
+}
+
+describe('drain', () => {
+  test('[MQTT5-3.14.2.1: 0x9C] disconnects clients in portions, refuses new ones, and keeps their sessions', () => {
+    const world = new World({ shards: 1 })
+    const clients = ['a', 'b', 'c'].map((id) => world.connect(id, { ...durable }))
+    for (const client of clients) client.subscribe(filter)
+    assert.deepEqual(world.command(drain(2)), { done: true, matched: 1 })
+    assert.equal(clients.filter(({ isConnected }) => isConnected).length, 1)
+    const refused = world.client('d', { ...durable })
+    refused.connect()
+    assert.equal(refused.connack?.reasonCode, reasonCodes.useAnotherServer)
+    assert.deepEqual(world.command(drain(2)), { done: true, matched: 0 })
+    assert.deepEqual(world.command(publication()), { done: true, matched: 3 })
+    assert.deepEqual(world.command(drain(0, false)), { done: true, matched: 0 })
+    const [first] = clients
+    first?.connect()
+    assert.deepEqual(
+      first?.messages.map(({ payload }) => payload),
+      ['x'],
+    )
+  })
+
+  test('a restart ends it', () => {
+    const world = new World({ shards: 1 })
+    world.command(drain(1))
+    world.restart()
+    assert.equal(world.connect('a').isConnected, true)
+  })
+})
+
 describe('publish', () => {
   test('reaches subscribers, connected or not, with its properties, and returns their number', () => {
     const world = new World()

@@ -283,7 +283,7 @@ export class BrokerHost implements ShardDependencies {
 
   /** Passes an input to all shards, or to the shard of the client that a command names. */
   handle(input: Input): void {
-    if (input.kind === 'command') {
+    if (input.kind === 'command' && input.command.name !== 'drain') {
       const { command } = input
       assert('clientId' in command, 'it is for a shard and not for a client')
       this.findHome(command.clientId).handle(input)

@@ -23,7 +23,7 @@ type Endpoints = typeof configurationEndpoints
 
 /** `bridges`: as in `GET /bridges`. */
 export function createConfigurationHandlers(
-  { configuration, listeners }: Pick<ApiContext, 'configuration' | 'listeners'>,
+  { configuration, listeners, watchedFiles }: Pick<ApiContext, 'configuration' | 'listeners' | 'watchedFiles'>,
   bridges: (areOfAws: boolean) => Promise<object>,
 ): Handlers<Endpoints> {
   return {
@@ -54,6 +54,14 @@ export function createConfigurationHandlers(
       const found = configuration.previewText(body)
       if ('isDone' in found) return refuseOutcome(found)
       return { code: 0, data: { changes: found.map(toDifferenceResponse) } }
+    },
+    list_configuration_files: () => {
+      const files = watchedFiles.listFiles().map(({ path, sha256, problem }) => ({
+        path,
+        sha256: sha256 ?? null,
+        problem: problem ?? null,
+      }))
+      return { code: 0, data: { watched: watchedFiles.isOn, files } }
     },
     reload_configuration: async ({ caller }) => {
       const reply = toResponse(await configuration.reload(caller))

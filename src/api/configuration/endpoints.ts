@@ -176,6 +176,30 @@ export const configurationEndpoints = {
     failures: [...changeFailures, 'notHocon'],
     access: 'change',
   }),
+  list_configuration_files: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/configuration_files',
+    summary:
+      'Returns the configuration file and the files that it names, with the hash of the applied content. They are watched if `http_server.operator_keyfile` is set.',
+    reply: responseWith(
+      Type.Object({
+        watched: Type.Boolean({ description: 'true: changes of these files are applied without a request.' }),
+        files: Type.Array(
+          Type.Object({
+            path: Type.String(),
+            sha256: Type.Union([Type.String(), Type.Null()], {
+              description: 'SHA-256 of the applied content, in hexadecimal; null: no content is applied.',
+            }),
+            problem: Type.Union([Type.String(), Type.Null()], {
+              description: 'Reason why the current content is not applied.',
+            }),
+          }),
+        ),
+      }),
+    ),
+    access: 'read',
+  }),
   get_broker_configuration: endpoint({
     method: 'GET',
     path: '/configuration/',

@@ -11,10 +11,12 @@ import type {
   GatewayConfig,
   ListenerManager,
   Monitoring,
+  NodeDrain,
   NamespaceLimitsInForce,
   PluginManager,
   ShadowedCredentials,
   ShardSupervisor,
+  WatchedFiles,
 } from '../../node/index.ts'
 import type { Store } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
@@ -47,6 +49,8 @@ export interface NodeParts {
   readonly ownStore: Store
   readonly audit: AuditLog
   readonly backups: Backups
+  readonly drain: NodeDrain
+  readonly watchedFiles: WatchedFiles
   readonly namespaceLimits: NamespaceLimitsInForce
   readonly plugins: PluginManager
 }

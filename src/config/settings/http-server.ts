@@ -68,6 +68,12 @@ export const httpServer = section('The HTTP server of the management API, which 
     description:
       'Authentication of API requests. basic: by user name and password. jwt: by a token that http_server.jwt can verify; the first administrator cannot use a password then. no_auth: not at all, which is possible on loopback only.',
   }),
+  operator_keyfile: setting(optional(path('configuration-folder'), 'none'), undefined, {
+    field: 'operatorKeyFile',
+    ...atOnce,
+    description:
+      'PEM file of the public key of an operator for Kubernetes. Its tokens, which are valid for at most five minutes, are accepted as those of an administrator, in addition to auth_type. The broker then applies changes of its configuration file and of the files that it names without a request.',
+  }),
   jwt: section('JSON Web Tokens of API requests, if auth_type is jwt.', {
     public: section('The public key that the signatures of tokens are checked with.', {
       keyfile: setting(optional(path('configuration-folder'), 'none'), undefined, {

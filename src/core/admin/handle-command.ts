@@ -15,6 +15,7 @@ import { importRetained } from './import-retained.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 import { publishAsAdmin } from './admin-publish.ts'
 import { subscribeAsAdmin, unsubscribeAsAdmin } from './admin-subscribe.ts'
+import { drainClients } from './drain-clients.ts'
 import { deleteDelayed, endNamespaceSessions, deleteRetainedOfTopics } from './delete-namespace-data.ts'
 
 export function handleCommand(state: BrokerState, requestId: RequestId, command: Command): void {
@@ -23,6 +24,8 @@ export function handleCommand(state: BrokerState, requestId: RequestId, command:
       return publishAsAdmin(state, requestId, command)
     case 'kick':
       return kick(state, requestId, command)
+    case 'drain':
+      return completeCommand(state.outputs, requestId, { done: true, matched: drainClients(state, command) })
     case 'keep-alive':
       return completeCommand(state.outputs, requestId, changeKeepAlive(state, command.clientId, command.seconds))
     case 'clear-authorization-cache':

@@ -60,7 +60,7 @@ export function acceptConnect(
 export function acceptAfterWait(state: BrokerState, connection: Connection, isWillDecided: boolean): boolean {
   const now = getState(connection)
   if (now.state !== 'awaiting-authentication' || now.granted === undefined) return false
-  const refusal = refuseWhileNotServing(state) ?? refuseUnwanted(state.access, now.granted)
+  const refusal = refuseWhileNotServing(state, connection) ?? refuseUnwanted(state.access, now.granted)
   if (refusal === undefined) return openAccepted(state, connection, { ...now, isWillDecided }, now.granted)
   refuseConnection(state, connection, now.clientId, refusal)
   return false
@@ -85,10 +85,16 @@ export function refuseConnection(
   refuseConnect(state, connection, { code, clientId, ...refusal })
 }
 
-export function refuseWhileNotServing(state: Parts<'isShuttingDown' | 'peers'>): Refusal | undefined {
+export function refuseWhileNotServing(
+  state: Parts<'isDraining' | 'isShuttingDown' | 'peers'>,
+  connection: Connection,
+): Refusal | undefined {
   // In MQTT 5.0 the code 0x8B is allowed in DISCONNECT only [MQTT5-3.2.2.2].
   const reason = reasonCodes.serverUnavailable
   if (state.isShuttingDown) return { reason, text: 'the broker is stopping' }
+  if (state.isDraining && connection.listener.isInternal !== true) {
+    return { reason: reasonCodes.useAnotherServer, text: 'the broker is drained: connect to another one' }
+  }
   // The connection may have come through another shard before this shard is ready. Its messages would not reach all
   // subscribers.
   if (!state.peers.isReady) return { reason, text: 'the broker is starting' }

@@ -170,6 +170,11 @@ export type Command =
     }
   /** `endsSession`: the session ends as well, also if its client is not connected. */
   | { readonly name: 'kick'; readonly clientId: string; readonly endsSession?: boolean | undefined }
+  /**
+   * Refuses new clients, and disconnects up to `maxClients`; or, if `isDraining` is false, accepts clients again. `matched` of the result:
+   * the clients that are still connected.
+   */
+  | { readonly name: 'drain'; readonly isDraining: boolean; readonly maxClients: number }
   /** Changes the keep alive of the client; 0: none. */
   | { readonly name: 'keep-alive'; readonly clientId: string; readonly seconds: number }
   /** Drops the cached permissions of the client. */

@@ -89,7 +89,7 @@ export function handleAuthenticationResult(
   const now = getState(connection)
   if (now.state !== 'awaiting-authentication') return // The client disconnected before the response: nothing to undo.
   // The broker may have started to stop meanwhile.
-  const stopping = refuseWhileNotServing(state)
+  const stopping = refuseWhileNotServing(state, connection)
   if (stopping !== undefined) return refuseConnection(state, connection, now.clientId, stopping)
   if (decision.allowed === 'not-yet') return sendAuth(state, connection, now, decision.authenticationData)
   if (state.rules.triggers.wanted.authentication) recordAuthentication(state, connection, now, decision)
@@ -161,12 +161,12 @@ function selectClientId(connection: Connection, connect: ConnectPacket): string 
 
 /** Returns the first reason to refuse the client. */
 function findConnectRefusal(
-  state: Parts<'isShuttingDown' | 'peers' | 'settings' | 'storage'>,
+  state: Parts<'isDraining' | 'isShuttingDown' | 'peers' | 'settings' | 'storage'>,
   connection: Connection,
   connect: ConnectPacket,
 ): Refusal | undefined {
   return (
-    refuseWhileNotServing(state) ??
+    refuseWhileNotServing(state, connection) ??
     refuseClientId(state.settings, connection, connect) ??
     refuseWill(state.settings, connect) ??
     refuseWithoutStorage(state.storage, connect)

@@ -86,6 +86,8 @@ export class BrokerState {
   settings: CoreSettings
   nowMs = 0
   isShuttingDown = false
+  /** Clients connect to other brokers: see `drainClients`. */
+  isDraining = false
   readonly topics: TopicTable
   /** Matches the expressions of `settings.topicRewrites`. */
   readonly matchRegex: MatchRegex

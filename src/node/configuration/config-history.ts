@@ -15,7 +15,7 @@ export const maxConfigurations = 20
 export interface ConfigAuthor {
   /** The account; '' for a local change. */
   readonly name: string
-  readonly by: 'administrator' | 'account' | 'api-key' | 'token' | 'socket' | 'nobody' | 'signal' | 'start'
+  readonly by: 'administrator' | 'account' | 'api-key' | 'token' | 'socket' | 'nobody' | 'signal' | 'file' | 'start'
   readonly address: string
 }
 

@@ -203,20 +203,25 @@ function matchesQuery(line: string, query: AuditQuery): boolean {
   )
 }
 
-const bySignal = { name: '', by: 'signal', address: '' } as const
+const reloadTriggers = {
+  signal: { author: { name: '', by: 'signal', address: '' }, method: 'SIGHUP' },
+  file: { author: { name: '', by: 'file', address: '' }, method: '' },
+} as const
 
-/** Logs SIGHUP like a request of the API. */
+/** Logs SIGHUP, or a change of the files, like a request of the API. */
 export async function reloadWithAudit(
   configuration: Pick<ConfigManager, 'reload'>,
   audit: AuditTrail,
+  trigger: keyof typeof reloadTriggers,
 ): Promise<ConfigOutcome> {
   const atMs = Date.now()
-  const outcome = await configuration.reload(bySignal)
-  const same = { role: 'administrator', namespace: null, via: 'signal', operation: 'reload_configuration' } as const
-  const requestFields = { method: 'SIGHUP', path: '', request: null, status: 0, code: 0 }
+  const { author, method } = reloadTriggers[trigger]
+  const outcome = await configuration.reload(author)
+  const same = { role: 'administrator', namespace: null, via: trigger, operation: 'reload_configuration' } as const
+  const requestFields = { method, path: '', request: null, status: 0, code: 0 }
   const fate = outcome.isDone
     ? ({ outcome: 'done', message: '' } as const)
     : ({ outcome: 'refused', message: outcome.message } as const)
-  await audit.record({ atMs, ...bySignal, ...same, ...requestFields, ...fate, tookMs: Date.now() - atMs })
+  await audit.record({ atMs, ...author, ...same, ...requestFields, ...fate, tookMs: Date.now() - atMs })
   return outcome
 }

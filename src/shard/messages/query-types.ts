@@ -114,6 +114,11 @@ export interface ShardQueries {
   }
   /** Number of sessions, with and without a connected client. */
   'session-count': { parameters: object; result: number }
+  /** The command `drain`; the result is the number of clients that are still connected. */
+  drain: {
+    parameters: { readonly isDraining: boolean; readonly maxClients: number }
+    result: { readonly connected: number }
+  }
   /** Cached permissions of a connected client; undefined: it is not connected. */
   'cached-authorizations': {
     parameters: { readonly clientId: string }

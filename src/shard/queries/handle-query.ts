@@ -24,6 +24,10 @@ const handlers: QueryHandlers = {
   'list-subscriptions': ({ core }, query) => core.view.listSubscriptions(query.filter, createSliceWanted(query)),
   'session-count': ({ core }) => core.view.sessions,
   'cached-authorizations': ({ core }, { clientId }) => ({ found: core.view.listCachedAuthorizations(clientId) }),
+  drain: async ({ commands }, { isDraining, maxClients }) => {
+    const result = await commands.run({ name: 'drain', isDraining, maxClients })
+    return { connected: result.done ? result.matched : 0 }
+  },
   'change-client': async ({ commands }, { command }) => (await commands.run(command)).done,
   client: ({ core }, { clientId }) => {
     const client = core.view.findClient(clientId)

@@ -16,7 +16,7 @@ export const auditCommands: readonly CtlCommand[] = [
       },
       { flags: '--operation <name>', description: 'entries of this operation, named as in `ctl api list`' },
       { flags: '--outcome <outcome>', description: 'entries with this outcome: done, refused or failed' },
-      { flags: '--via <way>', description: 'entries with this origin: v4 or v5 (HTTP API), ctl or signal' },
+      { flags: '--via <way>', description: 'entries with this origin: v4 or v5 (HTTP API), ctl, signal or file' },
       { flags: '--since <time>', description: 'entries from this time on, in RFC 3339, such as 2026-11-21T17:00:00Z' },
       { flags: '--until <time>', description: 'entries until this time, in RFC 3339' },
       { flags: '--page <number>', description: 'page number, from 1' },
