@@ -7,6 +7,7 @@ import { type CompletedCommand, completedShells, type CompletedShell, createComp
 import type { BenchArguments } from './bench-command.ts'
 import type { ConformanceArguments } from './conformance-command.ts'
 import type { CrdArguments, RenderArguments, ValidateArguments } from './deploy/deploy-commands.ts'
+import type { OperatorArguments } from './deploy/operator-command.ts'
 import { brokerOptions, jsonOption, moveOptionsAfterCommand } from './ctl/broker-options.ts'
 import { ctlCommands, ctlGroups } from './ctl/commands/ctl-commands.ts'
 import type { CtlCommand } from './ctl/ctl-command.ts'
@@ -211,6 +212,33 @@ function addDeploy(godwit: Command, terminal: Terminal, run: Run): void {
     .option('--json', 'print the errors as one JSON document')
     .action((file: string, args: ValidateArguments) =>
       run(async () => (await loadDeployCommands()).runValidate(file, args, terminal)),
+    )
+  addOperator(deploy, terminal, run)
+}
+
+function addOperator(deploy: Command, terminal: Terminal, run: Run): void {
+  deploy
+    .command('operator')
+    .description(
+      'run the operator, which makes clusters of the resources in Kubernetes and keeps them as they are described',
+    )
+    .option(
+      '--namespace <name>',
+      'namespace with resources; may be repeated (default: that of the operator)',
+      gather,
+      [],
+    )
+    .option('--all-namespaces', 'serve the resources of all namespaces')
+    .option('--emqx-group', 'also serve resources of the kind EmqxEnterprise')
+    .option('--no-leader-election', 'work without a lease: no other operator may run')
+    .option(
+      '--kubeconfig <file>',
+      'connect as this file says (default: with the service account of the pod)',
+      parseNonEmpty,
+    )
+    .option('--health-port <port>', 'port of /healthz, /readyz and /metrics', '8080')
+    .action((args: OperatorArguments) =>
+      run(async () => (await import('./deploy/operator-command.ts')).runOperator(args, terminal)),
     )
 }
 

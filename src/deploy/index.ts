@@ -4,6 +4,7 @@
 export { formatFault, type Fault } from './documents/fault-list.ts'
 export {
   fromJson,
+  toJson,
   manifestLimits,
   type JsonObject,
   type JsonValue,
@@ -22,3 +23,18 @@ export {
 export type { KubernetesObject, OwnerReference } from './render/kubernetes-object.ts'
 export { renderCluster, type ClusterSecrets, type RenderOptions } from './render/render-cluster.ts'
 export { createCrds } from './crd/create-crds.ts'
+export { computeStatus, type ClusterStatus, type Condition } from './operate/cluster-status.ts'
+export {
+  formatSettled,
+  readPath,
+  type LiveObject,
+  type ObservedClaim,
+  type ObservedCluster,
+  type ObservedDrain,
+  type ObservedFiles,
+  type ObservedPod,
+} from './operate/observed-cluster.ts'
+export { planCluster, type ClusterPlan, type PlanStep } from './operate/plan-cluster.ts'
+export { listTransitions, type TransitionEvent } from './operate/transition-events.ts'
+export { fileNames, labelKeys, nameObjects } from './resource/cluster-names.ts'
+export { resourceKinds, type ResourceKind } from './resource/resource-kinds.ts'

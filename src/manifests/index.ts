@@ -1,6 +1,8 @@
 // Entry point of the module manifests: texts of Kubernetes resources, and the cryptography that the pure module deploy is given.
 
 export {
+  createSecrets,
+  hashText,
   renderResources,
   validateDocument,
   validateText,

@@ -20,7 +20,7 @@ lock log look lookup lose loses lower make manage map mark mask match matches ma
 mint mirror monitor mount move multiply must name names navigate needs negate negotiate next normalize notify observe
 observes offer omit on open operate order override owns pad pair park parse pass passes pause peek permit pick
 pin ping pipe place plan poll post postpone prepare preserve preview print probe prompt protect prune publish
-push put quarantine query queue quote raise range rank reach read reassign rebalance rebuild receive reconnect
+push put quarantine query queue quote raise range rank reach read reassign rebalance rebuild receive reconcile reconnect
 record recount recover redeliver redistribute reduce refers refresh refuse register reindex reject rejoin relay
 release relieve reload remember remove rename render renew renumber reopen reorder repair repeat replace replay
 reply report request requeue require reschedule resend reserve reset resolve respond restart restore restrict
