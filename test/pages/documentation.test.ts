@@ -153,6 +153,7 @@ const pages: Readonly<Record<string, Page>> = {
 
 /** Page, beginning of the command, and why it does not run here. */
 const notRun: readonly (readonly [page: string, command: string, reason: string])[] = [
+  ['docs/PLUGIN-PACKAGES.md', 'godwit plugins ', 'needs archives: test/cli/plugin-commands.test.ts runs them'],
   ['docs/SERVICE.md', 'docker ', 'needs a service of Docker and images of a registry'],
   ['docs/KUBERNETES.md', 'godwit deploy render plant.yaml --with-secrets', 'needs a cluster of Kubernetes'],
   ['docs/KUBERNETES.md', 'godwit deploy crd', 'needs a cluster of Kubernetes'],
