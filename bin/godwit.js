@@ -40,6 +40,12 @@ const isStart = process.argv[2] === 'start'
  * each message would wait for it: 1.3 ms at the 99th percentile instead of 0.3 ms.
  */
 const withoutReducer = '--no-memory-reducer'
+/**
+ * Without it, each process of the same user opens the inspector of the broker with SIGUSR1, and runs code in it. Node 20 does not know the
+ * option; this program refuses Node 20 before it uses it.
+ */
+const withoutInspector = '--disable-sigusr1'
+const opensInspector = process.execArgv.indexOf(withoutInspector) === -1
 const hasReducer = process.execArgv.indexOf(withoutReducer) === -1
 
 if (major < neededMajor) {
@@ -51,13 +57,19 @@ if (major < neededMajor) {
       '; in a checkout "npm start" and "npx godwit" bring their own after "npm ci"',
   )
   process.exitCode = 1
-} else if (isStart && canReplaceProcess() && (hasReducer || !hasMallocSettings())) {
+} else if (isStart && canReplaceProcess() && (hasReducer || !hasMallocSettings() || opensInspector)) {
   process.execve(
     process.execPath,
-    [process.execPath, withoutReducer].concat(helperThreads(), process.execArgv, process.argv.slice(1)),
+    [process.execPath, withoutReducer, withoutInspector].concat(
+      helperThreads(),
+      process.execArgv,
+      process.argv.slice(1),
+    ),
     hasMallocSettings() ? process.env : Object.assign({}, process.env, mallocSettings),
   )
 } else {
+  // The next best: nothing else listens to this signal, so Node opens no inspector.
+  if (isStart && opensInspector) process.on('SIGUSR1', function () {})
   // The next best: delayed before the main thread's first collection, which schedules the reducer, by the longest time that V8 accepts.
   if (isStart && hasReducer) v8.setFlagsFromString('--gc-memory-reducer-start-delay-ms=2147483647')
   const program = isBuiltNewest() ? import('../dist/cli/main.js') : import('../src/cli/main.ts')

@@ -6,7 +6,8 @@
 //   src/cli/main.ts ─────┐            dist/cli/main.js
 //   src/shard/worker.ts ─┼─esbuild──► dist/cli/worker.js      each shard
 //   link-worker.ts ──────┤            dist/cli/link-worker.js    links to other nodes
-//   sqlite-worker.ts ────┘            dist/cli/sqlite-worker.js  each SQLite file
+//   sqlite-worker.ts ────┤            dist/cli/sqlite-worker.js  each SQLite file
+//   plugin-process.ts ───┘            dist/cli/plugin-process.js  each plugin
 //                                     dist/cli/*-<hash>.js    parts that are loaded later, or by several of these
 
 import { build, type BuildOptions, type Plugin } from 'esbuild'
@@ -84,5 +85,5 @@ const options: BuildOptions = {
 // Each entry point is built separately. In a common build, esbuild puts code of several entry points into shared files, which each
 // entry point loads completely. The main thread would load all of the core and of the gateways for a few functions of each. At rest, three shards take 105 MB instead of 113.
 const workers = ['src/shard/worker.ts', 'src/links/nodes/link-worker.ts', 'src/sinks/sqlite/sqlite-worker.ts']
-for (const entryPoint of ['src/cli/main.ts', ...workers])
+for (const entryPoint of ['src/cli/main.ts', ...workers, 'src/plugins/process/plugin-process.ts'])
   await build({ ...options, entryPoints: [join(checkout, entryPoint)] })

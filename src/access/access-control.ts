@@ -25,6 +25,8 @@ import type { HttpDecision } from './http/http-authorizer.ts'
 import { AccessRules } from './rules/access-rules.ts'
 import type { Action, Decision as RuleDecision } from './rules/compiled-rule.ts'
 import type { ScramStep } from './scram/scram-exchange.ts'
+import type { AccessPlugins, PluginAuthentication } from './plugins/access-plugins.ts'
+import { parseTokenGrants } from './rules/token-grants.ts'
 import { readTokenHeader } from './tokens/token-check.ts'
 
 export type ConnectRequest = Extract<CoreRequest, { kind: 'authenticate' }>
@@ -39,6 +41,8 @@ export interface AccessDependencies {
   wait?(ms: number): Promise<unknown>
   /** `permissions.epoch` has grown, not because of a call of `changeSettings` or `applyRecords`. */
   onPermissionsChanged(): void
+  /** Undefined: there are none. */
+  readonly plugins?: AccessPlugins | undefined
   /** Failed logins of the node. Undefined: failed logins of this instance only. */
   readonly logins?: { readonly table: SharedArrayBuffer; readonly shard: number } | undefined
 }
@@ -60,6 +64,7 @@ export class AccessControl {
     this.#throttle = new LoginThrottle(settings.failedLogins, new LoginTable(logins?.table, logins?.shard))
     this.permissions = new AccessRules(settings.rules, {
       nowMs: () => dependencies.nowMs(),
+      plugins: dependencies.plugins,
       mayStay: (identity) => this.#bans.find(identity, dependencies.nowMs()) === undefined,
     })
   }
@@ -90,6 +95,53 @@ export class AccessControl {
   #authenticate(request: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { authenticationMethod: method, authenticationData: data } = request
     if (method !== undefined) return this.#authenticateBy(method, data, attempt)
+    const decision = this.#dependencies.plugins?.authenticate(attempt)
+    if (decision === undefined) return this.#runChain(attempt)
+    return decision.then((decided) => this.#handlePluginResult(attempt, decided))
+  }
+
+  #handlePluginResult(
+    attempt: Attempt,
+    decided: PluginAuthentication,
+  ): AuthenticationResult | Promise<AuthenticationResult> {
+    switch (decided.result) {
+      case 'allow':
+        return this.#admitByPlugin(attempt, decided)
+      case 'deny':
+        this.#recordLogin(attempt, false)
+        return this.#refuse(attempt, reasonCodes.badUserNameOrPassword, `plugin ${decided.by}: ${decided.reason}`)
+      case 'failed':
+        return this.#refuse(attempt, reasonCodes.serverUnavailable, `plugin ${decided.by} failed`)
+      case 'busy':
+        return this.#refuse(attempt, reasonCodes.serverBusy, `plugin ${decided.by} has max_pending calls`)
+      case 'ignore':
+        return this.#runChain(attempt)
+      default:
+        return decided satisfies never
+    }
+  }
+
+  #admitByPlugin(
+    attempt: Attempt,
+    { by, isSuperuser, acl, attributes, expiresAtMs }: Extract<PluginAuthentication, { result: 'allow' }>,
+  ): AuthenticationResult | Promise<AuthenticationResult> {
+    const grants = acl === undefined ? undefined : parseTokenGrants(acl)
+    if (acl !== undefined && grants === undefined)
+      return this.#refuse(attempt, reasonCodes.serverUnavailable, `plugin ${by} returned an acl that is not valid`)
+    this.#recordLogin(attempt, true)
+    const { username } = attempt
+    return this.#admit(attempt, {
+      result: 'accepted',
+      username,
+      isSuperuser,
+      expiresAtMs,
+      grants,
+      attributes,
+      by: `plugin:${by}`,
+    })
+  }
+
+  #runChain(attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const decided = this.#authenticators.selectChain(attempt).run(attempt)
     if (decided instanceof Promise) return decided.then((late) => this.#handleChainResult(attempt, late))
     return this.#handleChainResult(attempt, decided)
@@ -124,12 +176,25 @@ export class AccessControl {
    * again.
    */
   prepare(request: AuthorizationRequest): Promise<void> | undefined {
+    const { identity, action, topic } = request
+    const { plugins } = this.#dependencies
+    if (plugins?.canAuthorize !== true || !plugins.mustAuthorize(identity, topic))
+      return this.#prepareByService(request)
+    return plugins.authorize(request).then((decision) => {
+      this.permissions.recordPluginDecision(identity, { action, topic }, decision)
+      return decision.result === 'ignore' && identity.grants === undefined ? this.#prepareByService(request) : undefined
+    })
+  }
+
+  #prepareByService(request: AuthorizationRequest): Promise<void> | undefined {
     const { connection, identity, action, topic } = request
     const { namespace, clientId, username } = identity
     const service = this.#authenticators.http
     return service?.authorize({ connection, namespace, clientId, username, action, topic }).then((decision) => {
       // A service that is not used any more decides nothing: no response is not a denial.
-      return service === this.#authenticators.http ? this.#recordResponse(request, decision) : this.prepare(request)
+      return service === this.#authenticators.http
+        ? this.#recordResponse(request, decision)
+        : this.#prepareByService(request)
     })
   }
 
@@ -352,6 +417,8 @@ function describeReason(reason: ReasonCode): string {
       return 'this authentication method is not supported'
     case reasonCodes.serverUnavailable:
       return 'who may connect cannot be found out now'
+    case reasonCodes.serverBusy:
+      return 'too many clients connect at once, try again later'
     case reasonCodes.banned:
       return 'banned'
     case reasonCodes.connectionRateExceeded:

@@ -8,7 +8,13 @@ export {
   type AuthorizationRequest,
 } from './access-control.ts'
 export { defaultAccessSettings, type AccessSettings } from './access-settings.ts'
-export { authenticatorNames, type AuthenticatorName } from './authenticators/authenticator.ts'
+export type {
+  AccessPlugins,
+  PluginAuthorizationRequest,
+  PluginAuthentication,
+  PluginAuthorization,
+} from './plugins/access-plugins.ts'
+export { authenticatorNames, type Attempt, type AuthenticatorName } from './authenticators/authenticator.ts'
 export { hashPassword, isPassword, type HashedPassword, type HashParameters } from './credentials/password-hash.ts'
 export { createLoginTable, freeLoginTable } from './failed-logins/login-table.ts'
 export type { RecordChange } from './authenticator-set.ts'

@@ -24,6 +24,7 @@ import {
   type ConfigConsumer,
   type Problem,
   controlSocketName,
+  writeControlSecret,
   prepareSocketPath,
   listApiHosts,
   listPortHosts,
@@ -94,6 +95,11 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
     return problem
   }
   accounts.apply(config)
+  const socketSecret = await writeControlSecret(node.dataDirectory)
+  const toSocketSettings = (applied: ManagementSettings): ManagementSettings => ({
+    ...applied,
+    authenticator: createSocketAuthenticator(applied.authenticator, socketSecret.secret),
+  })
   const socket = createManagementServer({
     ...served,
     headerBytes: maxSocketHeaderBytes,
@@ -110,19 +116,15 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
       return dashboard.address ?? (config.http.dashboard === undefined ? undefined : http.address)
     },
     newPassword,
-    consumer: createConsumer(node, { accounts, http, dashboard, socket, settings }),
+    consumer: createConsumer(node, { accounts, http, dashboard, socket, toSocketSettings, settings }),
     close: async () => {
       accounts.authQueue.close()
       accounts.oidc.close()
-      await Promise.all([http.close(), dashboard.close(), closeSocket()])
+      await Promise.all([http.close(), dashboard.close(), closeSocket(), socketSecret.remove()])
       // The connections of waiting requests are closed, so their passwords are not checked: that would delay the shutdown by many seconds.
       accounts.work.close()
     },
   }
-}
-
-function toSocketSettings(settings: ManagementSettings): ManagementSettings {
-  return { ...settings, authenticator: createSocketAuthenticator(settings.authenticator) }
 }
 
 interface ConsumerDependencies {
@@ -133,6 +135,7 @@ interface ConsumerDependencies {
   /** Settings of the start. */
   readonly settings: ManagementSettings
   readonly socket: ManagementServer
+  readonly toSocketSettings: (settings: ManagementSettings) => ManagementSettings
 }
 
 /**
@@ -140,7 +143,7 @@ interface ConsumerDependencies {
  * have changed.
  */
 function createConsumer({ config: atStart, log }: NodeParts, dependencies: ConsumerDependencies): ConfigConsumer {
-  const { accounts, http, dashboard, socket } = dependencies
+  const { accounts, http, dashboard, socket, toSocketSettings } = dependencies
   let appliedHttp = JSON.stringify(atStart.http)
   let before = { place: toDashboardPlace(atStart, atStart), settings: dependencies.settings }
   return {

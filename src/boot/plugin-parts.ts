@@ -2,9 +2,10 @@
 
 import { join } from 'node:path'
 import { type GodwitConfig, reservedPluginNames } from '../config/index.ts'
-import { dataEntries, PluginManager, type Problem } from '../node/index.ts'
-import { PluginLibrary, type PluginRuntime } from '../plugins/index.ts'
+import { dataEntries, PluginManager, type Problem, type ShardSupervisor } from '../node/index.ts'
+import { PluginLibrary } from '../plugins/index.ts'
 import type { PreparedParts } from './config-parts.ts'
+import { createPluginSupervisor } from './create-plugin-supervisor.ts'
 
 /** A problem is a sentence for administrators: without its plugins, the broker could accept clients that they refuse. */
 export async function openPluginLibrary(dataDirectory: string): Promise<{ readonly library: PluginLibrary } | Problem> {
@@ -14,17 +15,14 @@ export async function openPluginLibrary(dataDirectory: string): Promise<{ readon
 
 export function createPluginManager(
   config: GodwitConfig,
-  library: PluginLibrary,
-  { alarms, log }: Pick<PreparedParts, 'alarms' | 'log'>,
+  supervisor: ShardSupervisor,
+  {
+    alarms,
+    log,
+    directory,
+    pluginLibrary: library,
+  }: Pick<PreparedParts, 'alarms' | 'log' | 'directory' | 'pluginLibrary'>,
 ): PluginManager {
-  return new PluginManager({ library, runtime: missingRuntime, config, alarms, log })
-}
-
-/** Refuses each start. The runtime of plugins takes its place. */
-const missingRuntime: PluginRuntime = {
-  start: async () => ({ started: false, reason: 'this version does not run plugins yet' }),
-  stop: async () => {},
-  replace: async () => ({ started: false, reason: 'this version does not run plugins yet' }),
-  setOrder: () => {},
-  states: () => [],
+  const runtime = createPluginSupervisor(supervisor, directory, log)
+  return new PluginManager({ library, runtime, config, alarms, log })
 }

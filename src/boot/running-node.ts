@@ -13,6 +13,7 @@ import type {
   ListenerAddress,
   RestartPolicy,
 } from '../node/index.ts'
+import type { PluginRuntime } from '../plugins/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import type { RunningManagement } from './management.ts'
 
@@ -59,6 +60,8 @@ export interface RunningNode {
   reloadFiles(): void
   /** Stored access records; changes apply to all shards. */
   readonly accessRecords: AccessRecords
+  /** Runs plugins. */
+  readonly plugins: PluginRuntime
   /** Backups. */
   readonly backup: Backups
   /** Changes the configuration while the node runs. */

@@ -131,11 +131,10 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const watched = { ...shared, histograms, alarms }
   const observation = observeNode({ ...watched, memory, freeDescriptors, live })
   const { accessRecords, shadowedCredentials } = await openAccess(config, { store, supervisor, namespaceLimits, log })
-  const plugins = createPluginManager(config, foundation.pluginLibrary, foundation)
+  const plugins = createPluginManager(config, supervisor, foundation)
   const consumers = { listeners: live, bridges, rules, gateways, shadowedCredentials, plugins }
   const configuration = await openConfiguration(options, foundation, { ...consumers, supervisor, sysTopics })
-  await plugins.startEnabled()
-  const startProblem = await startThreads(supervisor, cluster)
+  const startProblem = await startThreads(supervisor, cluster, plugins)
   const reloadFiles = createFileReloader({ supervisor, observation, log })
   let closeManagement = closeNothing
   const reserve = keepReserve(directory)
@@ -174,7 +173,7 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const events = { broken, shutdownRequested: control.requested }
   const doing = { ...events, reloadConfiguration, reloadFiles, stop, reportLibraryFailure: createLibraryReporter(log) }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
-  return { node: addListeners({ ...parts, ...doing, backup: node.backups }, live) }
+  return { node: addListeners({ ...parts, ...doing, plugins: plugins.runtime, backup: node.backups }, live) }
 }
 
 /** Opens the stored access records, and compares them with the configuration. */
@@ -221,10 +220,15 @@ function createFileReloader({
 async function startThreads(
   supervisor: ShardSupervisor,
   cluster: ClusterNode | undefined,
+  plugins: PluginManager,
 ): Promise<string | undefined> {
   const problem = await cluster?.start(supervisor)
   if (problem !== undefined) return problem
-  const outcome = await supervisor.start()
+  // The shards give channels to the plugins while they start, and accept clients when the plugins have answered.
+  const starting = supervisor.start()
+  await plugins.startEnabled()
+  for (let shard = 0; shard < supervisor.size; shard++) supervisor.send(shard, { kind: 'plugins-started' })
+  const outcome = await starting
   return outcome.ready ? undefined : outcome.message
 }
 
@@ -325,9 +329,10 @@ function createSupervisor({
   cluster,
 }: SupervisorDependencies): ShardSupervisor {
   const { log, directory, alarms } = foundation
+  const awaitsPlugins = foundation.pluginLibrary.list().some(({ record }) => record.isEnabled)
   return new ShardSupervisor({
     entry: options.shardEntry ?? shardEntry,
-    starts,
+    starts: starts.map((start) => ({ ...start, awaitsPlugins })),
     hosted: cluster?.listHosted(),
     threads: cluster,
     storeOwner: store.owner,

@@ -22,7 +22,7 @@ import type { Static, TSchema } from './definition/schema.ts'
 export interface ClientOptions {
   /** `http://` or `https://` with host and port only; or the path of a Unix socket. */
   readonly at: { readonly url: string } | { readonly socketPath: string }
-  /** Value of the header, see `basicAuthorization`. The socket needs none. */
+  /** Value of the header, see `formatBasicAuthorization`. It is read for each call. */
   readonly authorization?: string
   /** Namespace for endpoints with namespaces; undefined: the whole broker. */
   readonly namespace?: string | undefined

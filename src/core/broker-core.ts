@@ -21,7 +21,12 @@ import { handleReauthenticationResult } from './packets/handle-auth.ts'
 import { handleCommand } from './admin/handle-command.ts'
 import { failPendingCommands } from './admin/command-results.ts'
 import { handleAuthenticationResult, handleInputDrained } from './packets/handle-connect.ts'
-import { handlePacket, recordPartialPacket, resumeAfterStorage } from './packets/handle-packet.ts'
+import {
+  handlePacket,
+  handlePublishHookResult,
+  recordPartialPacket,
+  resumeAfterStorage,
+} from './packets/handle-packet.ts'
 import { handleCommitted } from './outgoing/handle-commit.ts'
 import { handleOldestLoaded } from './queues/drop-oldest.ts'
 import { continueWillLoads, handleWillLoaded } from './sessions/publish-will.ts'
@@ -135,6 +140,7 @@ function handleRare(
     case 'unsent-bytes':
       return handleUnsentBytes(state, input.connection, input.bytes)
     case 'authentication-result':
+    case 'publish-hook-result':
     case 'queue-loaded':
     case 'message-loaded':
     case 'permission-ready':
@@ -218,11 +224,19 @@ function changeStorageHealth(state: BrokerState, isHealthy: boolean): void {
 
 function handleResponse(
   state: BrokerState,
-  input: Extract<Input, { kind: 'authentication-result' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }>,
+  input: Extract<
+    Input,
+    { kind: 'authentication-result' | 'publish-hook-result' | 'queue-loaded' | 'message-loaded' | 'permission-ready' }
+  >,
 ): void {
   const pending = state.requests.take(input.requestId)
   if (pending === undefined) return // The connection or command was closed meanwhile.
-  if (input.kind === 'authentication-result' && pending.for === 'connect') {
+  if (input.kind === 'publish-hook-result' && pending.for === 'publish-hooks') {
+    pending.entry.result = input.result
+    handlePublishHookResult(state, pending.queue)
+  } else if (input.kind === 'publish-hook-result' && pending.for === 'command-hooks') {
+    pending.onResult(input.result)
+  } else if (input.kind === 'authentication-result' && pending.for === 'connect') {
     handleAuthenticationResult(state, pending.connection, input.decision, handlePacket)
   } else if (input.kind === 'authentication-result' && pending.for === 'reauthentication') {
     handleReauthenticationResult(state, pending.connection, input.requestId, input.decision)

@@ -14,6 +14,7 @@ export { type DirectoryLock, lockDirectory } from './data-dir/directory-lock.ts'
 export { isDiskFull, keepReserve, releaseReserve } from './data-dir/disk-reserve.ts'
 export { settleNodeName } from './data-dir/node-name.ts'
 export { quarantineCandidate } from './data-dir/quarantine.ts'
+export { type ControlSecret, writeControlSecret } from './data-dir/control-secret.ts'
 export { controlSocketName, prepareSocketPath } from './data-dir/socket-path.ts'
 
 export { AllowedPaths } from './configuration/layers/allowed-paths.ts'
@@ -45,6 +46,8 @@ export { type CertificateInForce, readListenerCertificates } from './listeners/r
 export { ListenerManager, createListenersConsumer } from './listeners/listener-manager.ts'
 export { omitMissingQuic } from './listeners/omit-missing-quic.ts'
 export { reserveTcpPort } from './listeners/reserve-port.ts'
+
+export { createPluginShards } from './plugins/plugin-shards.ts'
 
 export { Alarms } from './observe/raised-alarms.ts'
 export { type AuditLog, openAuditLog, reloadWithAudit } from './observe/audit-log.ts'

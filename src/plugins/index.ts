@@ -33,3 +33,20 @@ export {
   type PreparedPlugin,
 } from './installation/plugin-library.ts'
 export { formatVersionedName } from './installation/plugin-record.ts'
+export { HookedPlugin } from './channel/hooked-plugin.ts'
+export {
+  parseAuthentication,
+  parseAuthorization,
+  type AuthenticationAnswer,
+  type AuthorizationAnswer,
+} from './channel/parse-access-answers.ts'
+export type { PluginRequest } from './channel/plugin-channel.ts'
+export { PluginHooks, type PluginHooksDependencies } from './channel/plugin-hooks.ts'
+export {
+  createPluginCounters,
+  sumPluginCell,
+  type PlannedPlugin,
+  type PluginFilters,
+  type PluginPlan,
+} from './channel/plugin-plan.ts'
+export { PluginSupervisor, type PluginShards } from './supervisor/plugin-supervisor.ts'

@@ -25,6 +25,11 @@ export interface PluginState {
   /** Calls without an answer. */
   readonly pending: number
   readonly restarts: number
+  /** Of the plugin itself, by name. */
+  readonly metrics: {
+    readonly counters: Readonly<Record<string, number>>
+    readonly gauges: Readonly<Record<string, number>>
+  }
 }
 
 /** One for each node. The order of the plugins is the order of their hooks. */

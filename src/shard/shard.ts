@@ -17,6 +17,9 @@ import type { LinkPort } from '../links/index.ts'
 import { createAssertionError, type PacketDecoderOptions } from '../protocol/index.ts'
 import { counterCells } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
+import { PluginHooks, type PluginPlan } from '../plugins/index.ts'
+import { PluginAccess } from './plugins/plugin-access.ts'
+import { PluginRequests } from './plugins/plugin-requests.ts'
 import { AccessRequests } from './store/access-requests.ts'
 import { createConnection } from './listeners/create-connection.ts'
 import { ConnectRouting } from './listeners/connect-routing.ts'
@@ -45,6 +48,9 @@ import type { ShardDependencies } from './runtime/shard-dependencies.ts'
 import { Turn } from './runtime/turn.ts'
 import { maxUnencodedSends } from './runtime/turn-limits.ts'
 
+/** Of a frame of a plugin: everything but topic and payload. */
+const maxFrameOverheadBytes = 1_048_576
+
 export class Shard {
   readonly core: BrokerCore
   readonly access: AccessControl
@@ -55,6 +61,7 @@ export class Shard {
   readonly commits: CommitPipeline
   readonly #storeReads: StoreReads
   readonly #accessRequests: AccessRequests
+  readonly plugins: PluginHooks
   /** Undefined if this is the only shard. */
   readonly peers: PeerLinks | undefined
   readonly #connectRouting: ConnectRouting | undefined
@@ -79,8 +86,7 @@ export class Shard {
   constructor(dependencies: ShardDependencies) {
     this.#dependencies = dependencies
     this.#settings = dependencies.start.core
-    const { core, crashMarker, histograms, shardNumber, maxUnfinishedBytesTotal, maxUnsentBytesTotal } =
-      dependencies.start
+    const { core, histograms, shardNumber, maxUnfinishedBytesTotal, maxUnsentBytesTotal } = dependencies.start
     this.#histograms = new ShardHistograms(histograms, shardNumber)
     this.#turn = new Turn(dependencies.clock, {
       begin: () => this.#histograms.beginTurn(),
@@ -104,12 +110,22 @@ export class Shard {
     const countDropped = (): number => countDroppedMessages(this.core.view)
     const countRefused = (): number => countRefusedPackets(this.core.view)
     this.eventLog = new EventLog({ log, counters, countDropped, countRefused, ...notified })
+    this.plugins = this.#createPluginHooks()
     this.access = this.#createAccessControl()
     const { permissions } = this.access
     const shard = { own: shardNumber, count: dependencies.start.shards ?? 1 }
     const { identity, ruleHook } = dependencies
     const shared = createSharedOptions(dependencies.start, shard)
-    this.core = new BrokerCore(core, { identity, topics, memory, permissions, shard, ruleHook, ...shared })
+    this.core = new BrokerCore(core, {
+      identity,
+      topics,
+      memory,
+      permissions,
+      shard,
+      ruleHook,
+      publishHook: this.plugins,
+      ...shared,
+    })
     const { eventLog } = this
     this.writer = new PacketWriter({ turn, counters, eventLog, maxUnsentBytesTotal })
     this.reader = new PacketReader({
@@ -133,16 +149,7 @@ export class Shard {
       onHealthChange: (isHealthy, why) => this.#runGuarded(() => this.#changeHealth(isHealthy, why)),
       fail: (error) => dependencies.fail(error),
     })
-    this.#storeReads = new StoreReads(
-      dependencies.store,
-      {
-        respond: (response, marked) => this.#runGuarded(() => marked(() => this.handleInput(response))),
-        onFailure: (text) => dependencies.raiseAlarm('storage-reading', text),
-        onRecovery: () => dependencies.endAlarm('storage-reading', 'all reads that failed were repeated successfully'),
-        fail: (error) => dependencies.fail(error),
-      },
-      crashMarker === undefined ? undefined : new CrashMarker(crashMarker),
-    )
+    this.#storeReads = this.#createStoreReads()
   }
 
   get connections(): number {
@@ -154,6 +161,21 @@ export class Shard {
     this.#memory.topics.forget()
   }
 
+  #createStoreReads(): StoreReads {
+    const { start, store } = this.#dependencies
+    return new StoreReads(
+      store,
+      {
+        respond: (response, marked) => this.#runGuarded(() => marked(() => this.handleInput(response))),
+        onFailure: (text) => this.#dependencies.raiseAlarm('storage-reading', text),
+        onRecovery: () =>
+          this.#dependencies.endAlarm('storage-reading', 'all reads that failed were repeated successfully'),
+        fail: (error) => this.#dependencies.fail(error),
+      },
+      start.crashMarker === undefined ? undefined : new CrashMarker(start.crashMarker),
+    )
+  }
+
   #createAccessControl(): AccessControl {
     const { log, start } = this.#dependencies
     const { access, loginTable, shardNumber } = start
@@ -161,8 +183,39 @@ export class Shard {
       log,
       nowMs: this.#turn.nowMs,
       logins: loginTable && { table: loginTable, shard: shardNumber },
+      plugins: new PluginAccess(this.plugins),
       onPermissionsChanged: () => this.#runGuarded(() => this.handleInput({ kind: 'permissions-changed' })),
     })
+  }
+
+  #createPluginHooks(): PluginHooks {
+    const { log, start, store } = this.#dependencies
+    const requests = new PluginRequests({ commands: this.commands, store })
+    const hooks = new PluginHooks({
+      shard: start.shardNumber,
+      log,
+      raiseAlarm: (name, message) => this.#dependencies.raiseAlarm(name, message),
+      endAlarm: (name, message) => this.#dependencies.endAlarm(name, message),
+      fail: (error) => this.#dependencies.fail(error),
+      nowMs: () => performance.now(),
+      maxFrameBytes: () => this.#settings.maxPacketBytes + maxFrameOverheadBytes,
+      handleRequest: (plugin, request) => requests.handle(plugin, request),
+      planFlush: this.#turn.planEnd,
+      run: (work) =>
+        this.#runGuarded(() => {
+          work()
+          this.#carryOut()
+        }),
+    })
+    hooks.configure(start.plugins ?? [])
+    return hooks
+  }
+
+  /** Replaces the plugins. */
+  changePlugins(plan: PluginPlan): void {
+    this.plugins.configure(plan)
+    this.access.permissions.changePlugins()
+    this.handleInput({ kind: 'permissions-changed' })
   }
 
   #createPeerLinks(): PeerLinks {
@@ -268,6 +321,7 @@ export class Shard {
     const { connection } = output
     if (connection !== undefined) {
       this.access.forget(connection)
+      this.plugins.forget(connection)
       this.handleInput({ kind: 'connection-closed', connection })
     }
     if (error !== undefined)
@@ -288,6 +342,7 @@ export class Shard {
     // Acknowledges the last messages of peers (wills). Peers send unacknowledged ones again at their next start.
     peers?.sendFinalNotice()
     await this.#waiting.wait(() => (peers?.isQuiet ?? true) && !this.core.view.isAwaitingPeers, timeoutMs)
+    this.plugins.close()
     this.access.close()
     await this.#storeReads.end()
     this.#endTurn()
@@ -321,8 +376,15 @@ export class Shard {
   #handleRequests(requests: CoreRequest[]): void {
     for (const request of requests) {
       if (isStoreRead(request)) this.#storeReads.add(request, this.#committedBatch)
+      else if (request.kind === 'publish-hooks') this.#requestHooks(request)
       else this.#accessRequests.handle(request)
     }
+  }
+
+  #requestHooks({ requestId, publication }: Extract<CoreRequest, { kind: 'publish-hooks' }>): void {
+    this.plugins.runPublish(publication, (result) => {
+      this.core.handle({ kind: 'publish-hook-result', requestId, result }, this.#turn.nowMs())
+    })
   }
 
   #close(output: ClientOutput, afterBatch: number): void {
@@ -339,6 +401,7 @@ export class Shard {
     this.#startCommit()
     this.writer.flush()
     this.peers?.flush()
+    this.plugins.flush()
     const { takenBytes } = this.writer.buffers
     publishCounters(this.#dependencies.counters, this.core.view, takenBytes)
     this.#memory.publish(this.core.view, { buffers: takenBytes, packets: this.reader.partialPacketBytes })

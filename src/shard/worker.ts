@@ -1,6 +1,7 @@
 // Starts and stops a shard's thread.
 
 import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { LateRuleHook, type RuleEngine } from '../actions/index.ts'
 import { resolveNamespace } from '../core/index.ts'
@@ -62,9 +63,14 @@ const maxTimerMs = 2_147_483_647
 
 const identityBytes = 8
 
+/** Maximum time for enabled plugins to start, before clients are accepted. */
+const pluginTimeoutMs = 15_000
+
 const start = workerData as ShardStart
 let isStopping = false
 const ruleHook = new LateRuleHook()
+/** Resolves when enabled plugins have answered. */
+const pluginsStarted = Promise.withResolvers<void>()
 /** The current settings. */
 let settings: ShardSettings = start
 let plans = start.bridges ?? []
@@ -321,7 +327,11 @@ function handleNodeMessage(
     plans = message.plans
     shard.bridges?.configure(plans)
     postToNode({ kind: 'changed', change: message.change })
-  } else if (message.kind === 'rules') {
+  } else if (message.kind === 'plugins') {
+    shard.changePlugins(message.plan)
+    postToNode({ kind: 'changed', change: message.change })
+  } else if (message.kind === 'plugins-started') pluginsStarted.resolve()
+  else if (message.kind === 'rules') {
     const { change } = message
     rules.configure(message.plan).then(() => postToNode({ kind: 'changed', change }), fail)
   } else if (message.kind === 'gateways') {
@@ -354,11 +364,11 @@ function handleNodeMessage(
 }
 
 function toQueriedShard(
-  { core, access, commands, eventLog, bridges }: Shard,
+  { core, access, commands, eventLog, bridges, plugins }: Shard,
   rules: RuleEngine,
   gateways: GatewayManager,
 ): QueriedShard {
-  return { core, access, commands, eventLog, bridges, rules, gateways }
+  return { core, access, commands, eventLog, bridges, plugins, rules, gateways }
 }
 
 /** Raises and ends alarms about nearly full queues. */
@@ -391,6 +401,8 @@ async function acceptClients(
       if (isReady) endAlarm('shards', 'all shards have sent the subscriptions of their clients')
     }, fail)
   }
+  if (start.awaitsPlugins === true && start.hasServed !== true)
+    await Promise.race([pluginsStarted.promise, delay(pluginTimeoutMs, undefined, { ref: false })])
   if (isStopping) return
   // A message that arrives before its rules are active would not trigger them.
   if (start.rules !== undefined) await rules.configure(start.rules)

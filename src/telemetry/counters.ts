@@ -99,6 +99,8 @@ const counterDefinitions = {
   packetsRefusedNotSupported: {},
   packetsRefusedInvalidPayload: {},
   packetsRefusedUnknownPacketId: {},
+  packetsRefusedPlugin: {},
+  droppedPlugin: {},
   /** Exceptions of client libraries of actions and sources, outside of calls. */
   libraryFailures: {
     metric: 'godwit_library_failures_total',

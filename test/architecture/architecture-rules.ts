@@ -56,6 +56,7 @@ export const architectureRules: ArchitectureRules = {
       ['topics/'],
       ['state/sessions/'],
       ['state/peers/'],
+      ['state/hooks/'],
       ['state/'],
       ['outgoing/'],
       ['peers/'],
@@ -100,6 +101,7 @@ export const architectureRules: ArchitectureRules = {
       ['queries/'],
       ['bridges/'],
       ['gateways/'],
+      ['plugins/'],
       ['shared-options'],
       ['shard'],
       ['create-rule-engine'],
@@ -148,6 +150,8 @@ export const architectureRules: ArchitectureRules = {
   // Each library is imported by one file, so that replacing the library changes one file. A driver that two modules need has one in each,
   // because modules of a layer do not import each other.
   libraryOwners: {
+    // The entry of a plugin.
+    '(computed)': 'src/plugins/process/plugin-process.ts',
     '@fastify/busboy': 'src/management/http/multipart.ts',
     '@currentspace/http3': 'src/transports/quic/quic-library.ts',
     'classic-level': 'src/storage/database/level-database.ts',
@@ -248,6 +252,7 @@ export const architectureRules: ArchitectureRules = {
       'src/core/connect/open-connection.ts',
       'src/core/memory/memory-relief.ts',
       'src/core/packets/accept-publish.ts',
+      'src/core/packets/apply-hook-results.ts',
       'src/core/packets/authorize-attempt.ts',
       'src/core/packets/handle-acks.ts',
       'src/core/packets/handle-auth.ts',
@@ -265,6 +270,7 @@ export const architectureRules: ArchitectureRules = {
       'src/core/peer-handlers/handle-exclusive.ts',
       'src/core/peer-handlers/handle-peer-commit.ts',
       'src/core/peer-handlers/handle-peer.ts',
+      'src/core/publish/accept-detached.ts',
       'src/core/publish/route-message.ts',
       'src/core/publish/run-rules.ts',
       'src/core/sessions/end-session.ts',

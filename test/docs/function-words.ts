@@ -32,6 +32,7 @@ summarize supervise suspect swap sweep switch sync tag take takes targets test t
 tokenize touch trace track translate transmit trigger trim truncate trust try uncount undo unescape unload
 uninstall unlock unmount unpack unpin unset unsubscribe untrack unwrap update upgrade upload use uses validate verify visit
 wait wake walk want warn was watch will with withdraw withhold without wrap write xor zip
+concern concerns detect isolate launch overlap overlaps
 `
   .trim()
   .split(/\s+/)
@@ -84,6 +85,8 @@ export const nounFunctions: Readonly<Record<string, readonly string[]>> = {
   'dashboard/src/pages/service-parts.tsx': ['turn'],
   'dashboard/src/state/messages.ts': ['t'],
   'src/config/settings/listeners.ts': ['setting'],
+  'src/plugins/process/plugin-metric-set.ts': ['counter', 'gauge'],
+  'src/plugins/supervisor/plugin-supervisor.ts': ['states'],
   'src/gateways/coap/endpoint/coap-message.ts': ['code'],
   'src/storage/damage/crc32c.ts': ['byte', 'word'],
 }

@@ -90,8 +90,8 @@ export interface Scope {
   after(end: () => unknown): void
 }
 
-/** Of Node. Without it, a broker executes itself again (see bin/godwit.js), which takes a tenth longer. */
-export const brokerOptions = ['--no-memory-reducer']
+/** Of Node. Without them, a broker executes itself again (see bin/godwit.js), which takes a tenth longer. */
+export const brokerOptions = ['--no-memory-reducer', '--disable-sigusr1']
 
 /** Runs `godwit` with these arguments. It is stopped at the end of the test if it still runs. */
 export function runGodwit(t: Scope, words: readonly string[], environment?: NodeJS.ProcessEnv): WatchedProcess {

@@ -1,9 +1,11 @@
 // `ctl.sock` in the data directory serves the same API to processes that can read the directory.
 
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from './api.ts'
 import { requestOverSocket } from './http.ts'
@@ -52,10 +54,35 @@ test('a data directory whose path is too long for a socket gets a link at a shor
   const folder = await temporaryFolder(t)
   const dataDirectory = join(folder, 'a-long-name'.repeat(12))
   const broker = await startBrokerWithApi(t, { dataDirectory })
-  const target = readlinkSync(join(dataDirectory, 'ctl.sock'))
+  const socket = join(dataDirectory, 'ctl.sock')
+  const target = readlinkSync(socket)
   assert.equal(lstatSync(dirname(target)).mode & 0o777, 0o700)
-  const brokers = await requestOverSocket(target, '/api/v4/brokers')
+  const brokers = await requestOverSocket(socket, '/api/v4/brokers')
   assert.equal(brokers.status, 200)
   assert.equal(await broker.process.stop(), 0)
   assert.ok(!existsSync(dirname(target)), 'the node removes the folder when it stops')
+})
+
+test('the control socket serves only programs that can read the secret of the data directory', async (t) => {
+  const { dataDirectory } = await startBrokerWithApi(t)
+  const socket = join(dataDirectory, 'ctl.sock')
+  const secret = join(dataDirectory, 'ctl.secret')
+  assert.equal(lstatSync(secret).mode & 0o777, 0o600)
+  for (const authorization of ['', 'Bearer', `Bearer ${'0'.repeat(64)}`, 'Basic YWRtaW46cHVibGlj']) {
+    const refused = await requestOverSocket(socket, '/api/v4/brokers', { authorization })
+    assert.deepEqual([refused.status, refused.json.code], [401, 103], authorization)
+  }
+  // A process of the same user under Node's permission model can connect, but cannot read the file.
+  const program = `
+    const { request } = require('node:http')
+    const { readFileSync } = require('node:fs')
+    let secret = ''
+    try { secret = readFileSync(${JSON.stringify(secret)}, 'utf8') } catch (error) { console.log(error.code) }
+    const headers = { authorization: 'Bearer ' + secret }
+    request({ socketPath: ${JSON.stringify(socket)}, path: '/api/v4/brokers', headers }, (response) => {
+      console.log(response.statusCode)
+      process.exit()
+    }).end()`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--permission', '--eval', program])
+  assert.deepEqual(stdout.trim().split('\n'), ['ERR_ACCESS_DENIED', '401'])
 })

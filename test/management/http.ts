@@ -1,7 +1,9 @@
 // HTTP requests that `fetch` cannot send: over a Unix socket, or as given bytes.
 
+import { readFileSync, realpathSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect } from 'node:net'
+import { dirname, join } from 'node:path'
 
 export interface RawResponse {
   readonly status: number
@@ -12,14 +14,24 @@ export interface RawResponse {
   readonly json: any
 }
 
-/** Sends a request over a Unix socket, without credentials. */
+/** Returns the header that the control socket of a data directory needs. */
+export function readSocketAuthorization(socketPath: string): string {
+  return `Bearer ${readFileSync(join(dirname(socketPath), 'ctl.secret'), 'utf8')}`
+}
+
+/** Sends a request over the control socket of a data directory. */
 export function requestOverSocket(
   socketPath: string,
   path: string,
-  { method = 'GET', body }: { readonly method?: string; readonly body?: unknown } = {},
+  {
+    method = 'GET',
+    body,
+    authorization = readSocketAuthorization(socketPath),
+  }: { readonly method?: string; readonly body?: unknown; readonly authorization?: string } = {},
 ): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
-    const clientRequest = request({ socketPath, path, method }, (response) => {
+    const at = realpathSync(socketPath)
+    const clientRequest = request({ socketPath: at, path, method, headers: { authorization } }, (response) => {
       let text = ''
       response.on('data', (chunk) => (text += String(chunk)))
       response.on('end', () => {

@@ -1,6 +1,7 @@
 // Settings of the API itself are changed while it serves requests: open connections stay open.
 
 import assert from 'node:assert/strict'
+import { readSocketAuthorization } from './http.ts'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { Agent, request } from 'node:http'
@@ -45,7 +46,10 @@ class SingleConnectionClient {
 
   request({ method = 'GET', path, body, as = administrator }: RequestOptions): Promise<ReceivedResponse> {
     const { promise, resolve, reject } = Promise.withResolvers<ReceivedResponse>()
-    const authorization = `Basic ${Buffer.from(as).toString('base64')}`
+    const authorization =
+      'socketPath' in this.#at
+        ? readSocketAuthorization(this.#at.socketPath)
+        : `Basic ${Buffer.from(as).toString('base64')}`
     const options = { ...this.#at, agent: this.#agent, method, path: `/api/v4${path}`, headers: { authorization } }
     const clientRequest = request(options, (response) => {
       let text = ''

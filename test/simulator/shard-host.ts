@@ -4,6 +4,7 @@
 //                                                --peerSends----> links
 //                                                --takeBatch----> disk --committed--> sendsAfterCommit
 
+import assert from 'node:assert/strict'
 import {
   BrokerCore,
   everythingAllowed,
@@ -470,6 +471,7 @@ export class ShardHost {
       })
       return
     }
+    assert(request.kind === 'load-queue', 'no plugin is simulated')
     this.disk.readQueue(request, ({ records, isEnd }) => {
       if (this.running === core) this.handle({ kind: 'queue-loaded', requestId: request.requestId, records, isEnd })
     })

@@ -4,7 +4,7 @@ import type { Connection, ConnectionOrigin, Identity } from '../../core/index.ts
 import type { Accepted, Attempt, AuthenticatorName } from './authenticator.ts'
 
 /** With the name of the authenticator that accepted the client. */
-export type Admission = Accepted & { readonly by: AuthenticatorName | 'anonymous' }
+export type Admission = Accepted & { readonly by: AuthenticatorName | 'anonymous' | `plugin:${string}` }
 
 /** Returns the identity, written out: with a spread, each client would take 32 bytes more. */
 export function toIdentity({ connection, namespace, clientId }: Attempt, success: Admission): Identity {
@@ -18,6 +18,7 @@ export function toIdentity({ connection, namespace, clientId }: Attempt, success
     expiresAtMs: success.expiresAtMs,
     grants: success.grants,
     authenticatedBy: success.by,
+    attributes: success.attributes,
   }
 }
 

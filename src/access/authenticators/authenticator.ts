@@ -34,6 +34,8 @@ export interface Accepted {
   readonly expiresAtMs?: number | undefined
   /** The access rules of a token, for authorization. */
   readonly grants?: object | undefined
+  /** Of the client, for plugins. */
+  readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 
 /** The credentials are wrong: no further authenticator is called. */

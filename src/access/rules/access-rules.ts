@@ -1,6 +1,6 @@
 // Authorizes actions of clients, as the core requests it: see `Permissions`. The first step with a decision ends the check:
 //
-//   superuser -> namespaces -> token -> stored rules -> configured rules -> a remote service -> no_match
+//   superuser -> namespaces -> plugins -> token -> stored rules -> configured rules -> a remote service -> no_match
 //                                                                (bridges of this broker: allowed)
 //
 // `explain` returns the deciding step.
@@ -18,6 +18,8 @@ import {
 } from '../../core/index.ts'
 import type { Topic, TopicFilter } from '../../protocol/index.ts'
 import type { AccessRecord, AccessRecordKey } from '../../records/index.ts'
+import type { AccessPlugins, PluginAuthorization } from '../plugins/access-plugins.ts'
+import { PluginDecisions } from './plugin-decisions.ts'
 import { Search, type Action, type Decision } from './compiled-rule.ts'
 import { RuleSet } from './rule-set.ts'
 import type { RuleList } from './rule-list.ts'
@@ -52,6 +54,8 @@ export interface RuleDependencies {
   nowMs(): number
   /** Returns whether this client may be connected. */
   mayStay(identity: Identity): boolean
+  /** Undefined: there are none. */
+  readonly plugins?: Pick<AccessPlugins, 'canAuthenticate' | 'canAuthorize' | 'mustAuthorize'> | undefined
 }
 
 /** Rules that concern one client; computed once, and again after changes. */
@@ -67,6 +71,8 @@ const byTokenDefault: Decision = { allows: false, because: 'token', rule: undefi
 const byBridge: Decision = { allows: true, because: 'bridge', rule: undefined, place: undefined }
 const serviceAllows: Decision = { allows: true, because: 'service', rule: undefined, place: undefined }
 const serviceDenies: Decision = { allows: false, because: 'service', rule: undefined, place: undefined }
+const pluginAllows: Decision = { allows: true, because: 'plugin', rule: undefined, place: undefined }
+const pluginDenies: Decision = { allows: false, because: 'plugin', rule: undefined, place: undefined }
 const nothingAllows: Decision = { allows: true, because: 'no-match', rule: undefined, place: undefined }
 const nothingDenies: Decision = { allows: false, because: 'no-match', rule: undefined, place: undefined }
 
@@ -77,6 +83,7 @@ export class AccessRules implements Permissions {
   readonly #dependencies: RuleDependencies
   readonly #stored = new StoredRules()
   readonly #serviceDecisions: ServiceDecisions
+  readonly #pluginDecisions: PluginDecisions
   #settings: RuleSettings
   #configured: RuleSet
   #clientRules = new WeakMap<Identity, ClientRules>()
@@ -88,12 +95,13 @@ export class AccessRules implements Permissions {
     this.#settings = settings
     this.#configured = new RuleSet(settings.rules)
     this.#serviceDecisions = new ServiceDecisions(toCacheLimits(settings))
+    this.#pluginDecisions = new PluginDecisions(toCacheLimits(settings))
     this.allowsEverything = this.#isOpen()
   }
 
   /** Decisions of a service expire without notice, so other modules must not cache them. */
   get isUncacheable(): boolean {
-    return this.#settings.usesService
+    return this.#settings.usesService || this.#dependencies.plugins?.canAuthorize === true
   }
 
   canPublish(identity: Identity, topic: Topic): Permission {
@@ -141,6 +149,7 @@ export class AccessRules implements Permissions {
     this.#configured = new RuleSet(settings.rules)
     this.#configuredLists = new WeakMap()
     this.#serviceDecisions.changeLimits(toCacheLimits(settings))
+    this.#pluginDecisions.changeLimits(toCacheLimits(settings))
     this.invalidateDecisions()
   }
 
@@ -169,6 +178,21 @@ export class AccessRules implements Permissions {
     this.#serviceDecisions.recordResponse(identity, { action, topic, response }, this.#dependencies.nowMs())
   }
 
+  /** Caches the decision of a plugin. */
+  recordPluginDecision(
+    identity: Identity,
+    about: { readonly action: 'publish' | 'subscribe'; readonly topic: string },
+    decision: PluginAuthorization,
+  ): void {
+    this.#pluginDecisions.record(identity, about, decision, this.#dependencies.nowMs())
+  }
+
+  /** The plugins that decide have changed. */
+  changePlugins(): void {
+    this.#pluginDecisions.changeLimits(toCacheLimits(this.#settings))
+    this.invalidateDecisions()
+  }
+
   /** Decisions may change. */
   invalidateDecisions(): void {
     this.epoch++
@@ -179,6 +203,8 @@ export class AccessRules implements Permissions {
   #isOpen(): boolean {
     const { noMatch, usesService, hasTokens, hasNamespaces } = this.#settings
     const hasRules = this.#configured.count > 0 || this.#stored.count > 0
+    const { plugins } = this.#dependencies
+    if (plugins?.canAuthenticate === true || plugins?.canAuthorize === true) return false
     return noMatch === 'allow' && !usesService && !hasTokens && !hasNamespaces && !hasRules
   }
 
@@ -195,6 +221,8 @@ export class AccessRules implements Permissions {
     if (identity.isSuperuser) return bySuperuser
     if (isForeignNamespace(identity, topic)) return byNamespace
     if (isBridgeMarker(identity, action, topic)) return byBridge
+    const byPlugin = this.#findPluginDecision(identity, action, topic)
+    if (byPlugin !== 'ignore') return byPlugin
     const clientRules = this.#ensureClientRules(identity)
     if (identity.grants instanceof TokenGrants) {
       const search = new Search(clientRules.principal, action, topic)
@@ -203,6 +231,16 @@ export class AccessRules implements Permissions {
     }
     const rule = this.#findRuleDecision(clientRules, action, topic)
     return rule ?? (isInternalClient(identity.clientId) ? byBridge : this.#decideWithoutRule(identity, action, topic))
+  }
+
+  /** Undefined: the plugins must be asked. Delivery asks no plugin: the subscription was authorized. */
+  #findPluginDecision(identity: Identity, action: Action, topic: string): Decision | 'ignore' | undefined {
+    const { plugins } = this.#dependencies
+    if (plugins?.canAuthorize !== true || action === 'receive' || isInternalClient(identity.clientId)) return 'ignore'
+    if (!plugins.mustAuthorize(identity, topic)) return 'ignore'
+    const known = this.#pluginDecisions.find(identity, action, topic, this.#dependencies.nowMs())
+    if (known === undefined || known === 'ignore') return known
+    return known === 'allow' ? pluginAllows : pluginDenies
   }
 
   #findRuleDecision(clientRules: ClientRules, action: Action, topic: string): Decision | undefined {

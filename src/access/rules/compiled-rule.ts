@@ -26,6 +26,7 @@ export interface Decision {
     /** The client is a bridge of this broker, to which no rule refers. */
     | 'bridge'
     | 'service'
+    | 'plugin'
     | 'no-match'
   /** The rule as it is written; undefined if no rule decided. */
   readonly rule: string | undefined

@@ -14,6 +14,7 @@ const authorizationSources: Readonly<Record<Decision['because'], string>> = {
   'unusable-placeholder': 'file',
   bridge: 'bridge',
   service: 'http',
+  plugin: 'plugin',
   'no-match': 'default',
 }
 

@@ -1,5 +1,5 @@
-// Names of reasons in rules, as in EMQX (`qos0_msg`: a QoS 0 message to a client that cannot receive it now). `session_ended` and
-// `shard_behind` exist in Godwit only.
+// Names of reasons in rules, as in EMQX (`qos0_msg`: a QoS 0 message to a client that cannot receive it now). `session_ended`,
+// `shard_behind` and `plugin` exist in Godwit only.
 
 import type { DeliveryTrigger, MessageDroppedTrigger } from '../../core/index.ts'
 import { reasonCodes, type ReasonCode } from '../../protocol/index.ts'
@@ -36,6 +36,7 @@ const dropReasons: Readonly<Record<DropReasonOfRules, string>> = {
   'session-ended': 'session_ended',
   'peer-behind': 'shard_behind',
   'not-allowed': 'not_authorized',
+  plugin: 'plugin',
 }
 
 /** Returns the value of the column `reason` of dropped messages and deliveries. */

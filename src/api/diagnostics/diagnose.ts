@@ -164,6 +164,8 @@ export async function listDropped(
   return {
     messages: newest.slice(skip, skip + limit).map((message) => ({
       ...message,
+      // Administrators of a namespace see no plugins.
+      plugin: namespace === undefined ? message.plugin : undefined,
       topic: names.unmountTopic(message.topic),
       publisher: hideOtherSession(message.publisher),
       subscriber: hideOtherSession(message.subscriber),

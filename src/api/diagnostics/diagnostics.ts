@@ -37,9 +37,10 @@ export function createDiagnosticsHandlers(node: DiagnosticsDependencies): Handle
       const limit = limitOfV4 ?? query.limit ?? defaultLimit
       const window = { skip: (page - 1) * limit, limit }
       const { messages, count, byReason } = await listDropped(node, { topic, reason, clientId, sinceMs }, window)
-      const data = messages.map(({ atMs, subscriber, publisher, ...message }) => ({
+      const data = messages.map(({ atMs, subscriber, publisher, plugin, ...message }) => ({
         ts: atMs,
         ...message,
+        plugin: plugin ?? null,
         publisher: toClientName(publisher).clientid,
         clientid: toClientName(subscriber).clientid,
       }))

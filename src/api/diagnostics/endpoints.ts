@@ -14,6 +14,7 @@ export const dropReasonNames = [
   'session-ended',
   'peer-behind',
   'not-allowed',
+  'plugin',
 ] as const
 
 export const eventNames = [
@@ -39,6 +40,7 @@ const droppedMessage = Type.Object({
   topic: Type.String(),
   qos: Type.Integer({ minimum: 0, maximum: 2 }),
   reason,
+  plugin: Type.Union([Type.String(), Type.Null()], { description: 'The plugin that dropped the message, or failed.' }),
   publisher: Type.String({ description: 'Client ID; empty if the publisher was not a client.' }),
   clientid: Type.String({
     description:

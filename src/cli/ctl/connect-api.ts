@@ -1,6 +1,6 @@
 // Connects a command to its broker: over the control socket in the data directory, or over HTTP.
 
-import { realpathSync } from 'node:fs'
+import { readFileSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { formatBasicAuthorization, createClient, type Failure } from '../../contract/index.ts'
@@ -81,7 +81,14 @@ async function connectOverSocket(
   }
   const dataOption = data === undefined ? '' : ` --data ${directory}`
   return {
-    client: createClient(endpoints, { at, namespace }),
+    client: createClient(endpoints, {
+      at,
+      namespace,
+      // A broker makes a new secret when it starts.
+      get authorization() {
+        return `Bearer ${readSecret(directory)}`
+      },
+    }),
     dataDirectory: directory,
     explain: ({ message }) => {
       // The message of Node begins with the system call and the name of the error.
@@ -100,6 +107,15 @@ async function findStartDirectory(installation: Installation, file: string | und
   const configured = read !== undefined && 'config' in read ? read.config.node.dataDir : undefined
   if (configured !== undefined) return resolve(configured)
   return resolveDefaultDataDirectory(installation, { userId: process.getuid?.(), homeDirectory: homedir() })
+}
+
+/** '' if there is none, or this user cannot read it: the broker refuses the request. */
+function readSecret(directory: string): string {
+  try {
+    return readFileSync(join(directory, 'ctl.secret'), 'utf8')
+  } catch {
+    return ''
+  }
 }
 
 /** Resolves a link: if the path is too long for a socket, the broker creates the socket elsewhere and a link to it. */

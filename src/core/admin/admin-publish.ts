@@ -19,6 +19,10 @@ import { Message, never } from '../messages/message.ts'
 import type { CommandFailure, DeliveryCounts } from '../model/outputs.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { isBlockedByActions, maxRuleDepth, runMatchedRules } from '../publish/run-rules.ts'
+import { parseTopicNamespace, removeNamespacePrefix, toNamespacePrefix } from '../namespaces/namespaced-names.ts'
+import type { HookedPublication, PublicationSource, PublishHookResult } from '../model/publish-hook.ts'
+import { changeMessage } from '../publish/change-message.ts'
+import { isHookedTopic } from '../publish/publish-hooks.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
 type Publication = Extract<Command, { name: 'publish' }>
@@ -33,14 +37,28 @@ export function publishAsAdmin(state: BrokerState, requestId: RequestId, command
     if (why !== undefined) return completeCommand(state.outputs, requestId, { done: false, why })
     if (typeof message !== 'string') messages.push(message)
   }
+  if (command.isOfBroker !== true && state.hooks.publish.isActive)
+    return publishAfterHooks(state, requestId, { command, messages })
+  publishMessages(state, requestId, { command, messages })
+}
+
+interface AdminPublication {
+  readonly command: Publication
+  readonly messages: readonly AdminMessage[]
+}
+
+/** Publishes all of the messages. */
+function publishMessages(state: BrokerState, requestId: RequestId, { command, messages }: AdminPublication): void {
   const barrier = new CommitBarrier()
   const deliveries = createDeliveryCounts()
   let matched = 0
   for (const { message, dueAtMs } of messages) {
     if (dueAtMs === undefined) {
       state.rules.depth = command.ruleDepth ?? 0
+      state.hooks.depth = command.plugin?.depth ?? 0
       matched += routeToSubscribers(state, message, { command, barrier, deliveries })
       state.rules.depth = 0
+      state.hooks.depth = 0
     } else {
       delayMessage(state, message, { dueAtMs, ruleDepth: command.ruleDepth })
       addOpenBatch(state, barrier)
@@ -49,6 +67,92 @@ export function publishAsAdmin(state: BrokerState, requestId: RequestId, command
   const counted = command.wantsDeliveries === true ? { deliveries } : undefined
   barrier.arrive()
   completeCommandWhenCommitted(state, requestId, { result: { done: true, matched, ...counted }, barrier })
+}
+
+/** Gives the messages to hooks of plugins, and publishes what these make of them when all have answered. */
+function publishAfterHooks(state: BrokerState, requestId: RequestId, { command, messages }: AdminPublication): void {
+  const results: (AdminMessage | 'denied' | undefined)[] = [...messages]
+  let waiting = 1
+  const settleOne = (): void => {
+    if (--waiting === 0) publishHooked(state, requestId, { command, results })
+  }
+  for (const [index, admin] of messages.entries()) {
+    if (!matchesHook(state, command, admin)) continue
+    waiting++
+    requestHooks(state, { command, admin }, (result) => {
+      results[index] = applyHookResult(state, admin, result)
+      settleOne()
+    })
+  }
+  settleOne()
+}
+
+function publishHooked(
+  state: BrokerState,
+  requestId: RequestId,
+  {
+    command,
+    results,
+  }: { readonly command: Publication; readonly results: readonly (AdminMessage | 'denied' | undefined)[] },
+): void {
+  if (results.includes('denied')) return completeCommand(state.outputs, requestId, { done: false, why: 'not-allowed' })
+  const messages = results.filter((result) => typeof result === 'object')
+  for (const message of messages) {
+    const why = checkAdminMessage(state, message)
+    if (why !== undefined) return completeCommand(state.outputs, requestId, { done: false, why })
+  }
+  publishMessages(state, requestId, { command, messages })
+}
+
+function matchesHook({ hooks }: Parts<'hooks'>, { plugin }: Publication, { message }: AdminMessage): boolean {
+  const { name } = message.topic
+  return isHookedTopic(name) && hooks.publish.matches(undefined, removeNamespacePrefix(name) ?? name, plugin?.name)
+}
+
+function requestHooks(
+  state: Parts<'nowMs' | 'outputs' | 'requests'>,
+  { command, admin }: { readonly command: Publication; readonly admin: AdminMessage },
+  onResult: (result: PublishHookResult) => void,
+): void {
+  const { message, dueAtMs } = admin
+  const { name } = message.topic
+  const publication: HookedPublication = {
+    client: undefined,
+    topic: removeNamespacePrefix(name) ?? name,
+    payload: message.readPayload(),
+    qos: message.qos,
+    retain: message.retain,
+    dup: false,
+    delaySeconds: dueAtMs === undefined ? 0 : Math.ceil((dueAtMs - state.nowMs) / 1_000),
+    properties: message.properties,
+    source: findSource(command),
+    depth: command.plugin?.depth ?? 0,
+    plugin: command.plugin?.name,
+  }
+  const requestId = state.requests.add({ for: 'command-hooks', onResult })
+  state.outputs.requests.push({ kind: 'publish-hooks', requestId, publication })
+}
+
+function findSource({ plugin, ruleDepth }: Publication): PublicationSource {
+  if (plugin !== undefined) return 'plugin'
+  return ruleDepth === undefined ? 'http' : 'rule'
+}
+
+/** Undefined: the message is dropped. */
+function applyHookResult(
+  state: Parts<'counts' | 'topics'>,
+  { message, dueAtMs }: AdminMessage,
+  result: PublishHookResult,
+): AdminMessage | 'denied' | undefined {
+  if (result.action === 'pass') return { message, dueAtMs }
+  if (result.action === 'change') {
+    const prefix = toNamespacePrefix(parseTopicNamespace(message.topic.name))
+    const name = result.topic === undefined ? undefined : parseTopicName(prefix + result.topic)
+    const topic = name === undefined ? message.topic : state.topics.internName(name)
+    return { message: changeMessage(message, topic, result), dueAtMs }
+  }
+  state.counts.countDrop(undefined, message, 'plugin', result.plugin)
+  return result.action === 'deny' ? 'denied' : undefined
 }
 
 /** A fallback that delays the message that its rule receives would repeat forever. */

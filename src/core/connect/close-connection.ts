@@ -18,6 +18,7 @@ import { detachSession } from '../sessions/end-session.ts'
 import { closeStream, dropDeferredAcks, findAwaitedBatch } from '../outgoing/deferred-acks.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
 import { forgetAliases } from '../outgoing/topic-aliases.ts'
+import { detachHooks } from '../publish/accept-detached.ts'
 import { endTakeoverWait, wakeFirstWaiting } from './takeover-wait.ts'
 import { cancelAuthorizationWait } from './authorization-wait.ts'
 import { endExclusiveWait } from '../peers/exclusive-wait.ts'
@@ -94,7 +95,7 @@ export function handleInputEnded(state: BrokerState, connection: Connection): vo
 /** Ends a connection whose client sends nothing more, if all of its packets were handled. */
 export function endAfterInput(state: BrokerState, connection: Connection): void {
   const now = getState(connection)
-  if (!connection.hasInputEnded || now.state !== 'open' || now.parked !== undefined) return
+  if (!connection.hasInputEnded || now.state !== 'open' || now.parked !== undefined || now.hooking !== undefined) return
   detachConnection(state, connection, connectionLost)
   closeAfterAcks(state, connection, connectionLost.reason)
 }
@@ -206,6 +207,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
     text: ending.text,
   })
   if (state.rules.triggers.wanted['client-disconnected']) recordDisconnected(state, connection, session, ending)
+  if (now.hooking !== undefined) detachHooks(state, now.hooking)
   detachSession(state, session, ending)
   wakeFirstWaiting(state, session.clientId)
 }

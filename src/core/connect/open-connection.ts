@@ -30,6 +30,8 @@ import { announceSpace } from '../peers/full-session-notice.ts'
 import { Message, never, recordPublisherRights, copyProperties } from '../messages/message.ts'
 import { resolveStoredWillTopic } from '../publish/resolve-publication.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
+import type { HookQueue } from '../state/hooks/hook-queue.ts'
+import type { HookState } from '../state/hooks/hook-state.ts'
 import { AckLatency } from '../state/sessions/ack-latency.ts'
 import { createInternalSession, neverExpires, Session } from '../state/sessions/session.ts'
 import { isSameOwner } from './client-id-owner.ts'
@@ -78,6 +80,7 @@ export function openConnection(
     incomingAliases: undefined,
     parked: undefined,
     waiting: undefined,
+    hooking: adoptHooks(state.hooks, connection, session),
     filterParts: undefined,
     authenticationMethod: connect.properties?.authenticationMethod,
     reauthentication: undefined,
@@ -362,4 +365,13 @@ function createConnackProperties(
  */
 function createResponseTopic(clientId: string): string | undefined {
   return parseTopicName(`response/${clientId}`)
+}
+
+/** Publications of the earlier connection of the session come before those of this one. */
+function adoptHooks({ detached }: HookState, connection: Connection, session: Session): HookQueue | undefined {
+  const queue = detached.get(session)
+  if (queue === undefined) return undefined
+  detached.delete(session)
+  queue.connection = connection
+  return queue
 }

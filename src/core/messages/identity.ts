@@ -27,6 +27,8 @@ export interface Identity {
   readonly expiresAtMs: number | undefined
   /** Read by the module `access` only: the rules of a token, the fields of a certificate. */
   readonly grants: object | undefined
+  /** Attributes of the client from its authentication, for plugins. */
+  readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 
 /**

@@ -15,3 +15,5 @@ export type DropReason =
   | 'peer-behind'
   /** The publisher or the receiver is not authorized. */
   | 'not-allowed'
+  /** A plugin dropped it, or failed. */
+  | 'plugin'

@@ -10,6 +10,7 @@ import type { MemoryLevel } from './memory-account.ts'
 import type { Message } from '../messages/message.ts'
 import type { PeerMessage } from './peer-messages.ts'
 import type { PeerNumber } from './peer-names.ts'
+import type { PublishHookResult } from './publish-hook.ts'
 import type { CountedTopic, MatchedRule, RulePublication } from './rule-hook.ts'
 import type { RuleTrigger, RuleTriggerKind } from './rule-trigger.ts'
 import type { CoreSettings } from './core-settings.ts'
@@ -39,6 +40,8 @@ export type Input =
   | { readonly kind: 'unsent-bytes'; readonly connection: Connection; readonly bytes: number }
   /** Response to `authenticate` or `continue-authentication`. */
   | { readonly kind: 'authentication-result'; readonly requestId: RequestId; readonly decision: AuthenticationResult }
+  /** Response to `publish-hooks`. */
+  | { readonly kind: 'publish-hook-result'; readonly requestId: RequestId; readonly result: PublishHookResult }
   /** Response to `authorize`: `permissions` has the decision now. */
   | { readonly kind: 'permission-ready'; readonly requestId: RequestId }
   /**
@@ -152,6 +155,8 @@ export type Command =
       readonly isOfBroker?: boolean | undefined
       /** Number of rules that have led to the message, if a fallback publishes it. */
       readonly ruleDepth?: number | undefined
+      /** The plugin that publishes it, and the number of publications of plugins that have led to it, with this one. */
+      readonly plugin?: { readonly name: string; readonly depth: number } | undefined
     }
   /** Stores the message in the session of that client, whatever it subscribes to. `further`: all are stored in one batch, or none is. */
   | {

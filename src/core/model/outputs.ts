@@ -14,6 +14,7 @@ import type { DropReason } from './drop-reason.ts'
 import type { Refused, RefusedPacket } from './packet-refusal.ts'
 import type { Message } from '../messages/message.ts'
 import type { RequestId } from './inputs.ts'
+import type { HookedPublication } from './publish-hook.ts'
 import type { PeerSendList } from './peer-send-list.ts'
 import type { SendList } from './send-list.ts'
 
@@ -99,6 +100,8 @@ export type CoreRequest =
       readonly qos: QoS
       readonly retain: boolean
     }
+  /** Hooks of plugins decide about a message. The response is `publish-hook-result`. */
+  | { readonly kind: 'publish-hooks'; readonly requestId: RequestId; readonly publication: HookedPublication }
   /**
    * Reads the session's queued records from `fromSequence` on, at most `limit`, with payloads resolved. Batches up to
    * `afterBatch` must be durable before the read starts.
@@ -175,6 +178,8 @@ export type BrokerEvent =
       readonly clientId: string
       readonly message: Message
       readonly reason: DropReason
+      /** Name of the plugin that dropped it. */
+      readonly plugin?: string | undefined
     }
   /** A packet of an accepted client was refused. `topic` is a topic or filter, or empty. */
   | ({

@@ -18,6 +18,8 @@ export const refusalCauses = [
   'invalid-payload',
   /** A packet identifier that is not in use. */
   'unknown-packet-id',
+  /** A plugin refused it, or failed. */
+  'plugin',
 ] as const
 
 export type RefusalCause = (typeof refusalCauses)[number]

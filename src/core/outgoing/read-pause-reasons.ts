@@ -26,6 +26,8 @@ export const readPauseReasons = {
   queues: 256,
   /** A packet with many filters is handled in parts. */
   turn: 512,
+  /** Publications wait for hooks of plugins. */
+  hooks: 1024,
 } as const
 export type ReadPauseReason = (typeof readPauseReasons)[keyof typeof readPauseReasons]
 

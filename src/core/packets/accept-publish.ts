@@ -4,6 +4,7 @@ import { reasonCodes } from '../../protocol/index.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import type { Message } from '../messages/message.ts'
 import type { Refused } from '../model/packet-refusal.ts'
+import type { PublishHookResult } from '../model/publish-hook.ts'
 import type { MessageDroppedTrigger } from '../model/rule-trigger.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
 import { delayMessage } from '../publish/delay-message.ts'
@@ -23,6 +24,7 @@ import {
 } from '../publish/refuse-publish.ts'
 import { isReservedInside } from '../messages/reserved-roots.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
+import { findPublishFailure } from '../publish/run-rules.ts'
 import { routeIncoming, routeMessage } from '../publish/route-message.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { DrainParts, ExchangeParts, Parts, PermitParts } from '../state/parts.ts'
@@ -34,6 +36,8 @@ export function acceptPublish(state: BrokerState, attempt: PublishAttempt, messa
   if (packet.qos === 0) {
     const refusal = findRefusal(state, attempt, message)
     if (refusal !== undefined) countDrop(state, attempt, { message, refusal })
+    else if (message.qos > 0 && findPublishFailure(state, message) !== undefined)
+      countDrop(state, attempt, { message, refusal: receiverIsFull })
     else if (delay === undefined) routeMessage(state, message, open.session, 0)
     else delayMessage(state, message, delay)
     return
@@ -48,11 +52,56 @@ export function acceptPublish(state: BrokerState, attempt: PublishAttempt, messa
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   if (isDropped) countRefusal(state, connection, packet, refusal)
-  if (packet.qos === 2) {
-    incoming.ensurePacketIds().add(packet.packetId, state.nowMs)
-    if (connection.canRefuseMessages) connection.unacknowledgedPublishes++
-  }
+  if (packet.qos === 2) takePacketId(state, attempt)
   deliverAcknowledged(state, attempt, { message, isDropped })
+}
+
+/** A hook of a plugin drops the message, which is acknowledged. The reason code is for clients that can get one. */
+export function dropHooked(
+  state: BrokerState,
+  attempt: PublishAttempt,
+  { message, dropped }: { readonly message: Message; readonly dropped: DropResult },
+): void {
+  const { connection, open, packet } = attempt
+  const { plugin, reasonCode } = dropped
+  if (packet.qos > 0 && !hasRoomForPublish(state, attempt, message)) return
+  state.counts.countDrop(undefined, message, 'plugin', plugin)
+  recordDropped(state, message, 'plugin')
+  if (packet.qos === 0) return
+  if (reasonCode >= firstFailureCode && connection.version === 5) {
+    const text = `plugin ${plugin} dropped the message`
+    return refusePublish(state, connection, packet, { reason: reasonCode, cause: 'plugin', text })
+  }
+  if (packet.qos === 2) takePacketId(state, attempt)
+  if (packet.qos === 2 && open.session.stored !== undefined) recordIncoming(state, open.session, packet.packetId)
+  acknowledgePublish(state, connection, open.session, {
+    type: packet.qos === 1 ? 'puback' : 'pubrec',
+    packetId: packet.packetId,
+    topic: message.topic.name,
+    reason: connection.version === 5 ? reasonCode : reasonCodes.success,
+    waits: packet.qos === 2 && open.session.stored !== undefined,
+  })
+}
+
+/** A plugin failed whose failures deny. A 3.x client cannot be told, so it gets no acknowledgement. */
+export function denyHooked(state: BrokerState, attempt: PublishAttempt, message: Message, plugin: string): void {
+  const { connection, packet } = attempt
+  const text = `plugin ${plugin}, which decides about messages, fails`
+  const refusal: Refused = { reason: reasonCodes.implementationSpecificError, cause: 'plugin', text }
+  if (packet.qos > 0 && connection.version === 5) return refusePublish(state, connection, packet, refusal)
+  state.counts.countDrop(undefined, message, 'plugin', plugin)
+  countRefusal(state, connection, packet, refusal)
+  if (packet.qos > 0) endConnection(state, connection, { reason: refusal.reason, text, publishWill: true })
+}
+
+type DropResult = Extract<PublishHookResult, { action: 'drop' }>
+
+/** [MQTT5-2.4] Reason codes from here on mean failure. */
+const firstFailureCode = 0x80
+
+function takePacketId(state: Parts<'nowMs'>, { connection, open, packet }: PublishAttempt): void {
+  open.session.incoming.ensurePacketIds().add(packet.packetId, state.nowMs)
+  if (connection.canRefuseMessages) connection.unacknowledgedPublishes++
 }
 
 /** Delivers a message of QoS 1 or 2, unless it is dropped, and acknowledges it. */
@@ -143,7 +192,7 @@ function isAwaitingReleaseLimitReached(state: ExchangeParts, { connection, open 
 
 /** Returns whether accepting the message changes the store. */
 function needsCommit(state: Parts<'router' | 'settings'>, { open, packet }: PublishAttempt, message: Message): boolean {
-  return (packet.qos === 2 && open.session.stored !== undefined) || packet.retain || needsStorage(state, message)
+  return (packet.qos === 2 && open.session.stored !== undefined) || message.retain || needsStorage(state, message)
 }
 
 /** Returns why the message is not delivered, or undefined. */

@@ -8,6 +8,8 @@ import { pauseReading, readPauseReasons, resumeReading, type ReadPauseReason } f
 import { sendPingresp } from '../outgoing/send-to-client.ts'
 import { refuseConnection } from '../connect/accept-connect.ts'
 import { endAfterInput, endConnection } from '../connect/close-connection.ts'
+import { continueDetached } from '../publish/accept-detached.ts'
+import type { HookQueue } from '../state/hooks/hook-queue.ts'
 import { followAddress } from '../connect/follow-address.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { getState, type AwaitingAuth, type AwaitingAuthentication, type Open } from '../state/connection-state.ts'
@@ -15,6 +17,7 @@ import { handleAck } from './handle-acks.ts'
 import { handleAuth, handleAuthBeforeConnack } from './handle-auth.ts'
 import { handleConnect } from './handle-connect.ts'
 import { handleDisconnect } from './handle-disconnect.ts'
+import { applyHookResults } from './apply-hook-results.ts'
 import { handlePublish } from './handle-publish.ts'
 import { handleSubscribe, handleUnsubscribe } from './handle-subscribe.ts'
 
@@ -24,7 +27,8 @@ export function handlePacket(state: BrokerState, connection: Connection, packet:
   switch (now.state) {
     case 'open':
       connection.lastPacketAtMs = state.nowMs
-      if (now.parked !== undefined) parkPacket(state, connection, now.parked, packet)
+      if (now.hooking !== undefined && packet.type !== 'publish') holdBehindHooks(state, connection, now, packet)
+      else if (now.parked !== undefined) parkPacket(state, connection, now.parked, packet)
       else handleOpen(state, connection, now, packet)
       return
     case 'awaiting-connect':
@@ -200,8 +204,40 @@ function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseR
   }
 }
 
+/** PINGREQ is handled at once; the others wait until the publications before them have taken effect. */
+function holdBehindHooks(state: BrokerState, connection: Connection, open: Open, packet: Packet): void {
+  if (packet.type === 'pingreq') return handlePingreq(state, connection, open.session)
+  open.parked ??= []
+  parkPacket(state, connection, open.parked, packet)
+  pauseReading(state.outputs, connection, readPauseReasons.hooks)
+}
+
+/**
+ * Publications that wait for hooks take effect in order. Returns true when none is left; otherwise the packets behind them stay
+ * parked.
+ */
+function continueHooks(state: BrokerState, connection: Connection, open: Open): boolean {
+  if (!applyHookResults(state, connection, open)) {
+    if (open.parked !== undefined) pauseReading(state.outputs, connection, readPauseReasons.hooks)
+    return false
+  }
+  resumeReading(state, connection, readPauseReasons.hooks)
+  return open.waiting === undefined || open.waiting.requestIds.size === 0
+}
+
+/** Handles the response to `publish-hooks`. */
+export function handlePublishHookResult(state: BrokerState, queue: HookQueue): void {
+  const { connection } = queue
+  if (connection === undefined) return continueDetached(state, queue)
+  const now = getState(connection)
+  if (now.state !== 'open' || now.hooking !== queue) return
+  // The message before is held for another reason, which resumes the queue when it ends.
+  if (!state.waiting.isHeld(connection)) handleParked(state, connection, now)
+}
+
 /** Handles the parked packets in order. If a packet must wait again, the later packets stay parked. */
 export function handleParked(state: BrokerState, connection: Connection, open: Open): void {
+  if (open.hooking !== undefined && !continueHooks(state, connection, open)) return
   const { parked } = open
   open.parked = undefined
   if (parked !== undefined) for (const packet of parked) handlePacket(state, connection, packet)

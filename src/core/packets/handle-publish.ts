@@ -3,6 +3,7 @@
 
 import type { PublishPacket } from '../../protocol/index.ts'
 import type { Connection } from '../model/connection.ts'
+import { changeMessage } from '../publish/change-message.ts'
 import { createMessageFromPublish, recordPublisherRights, removeFrame, type Message } from '../messages/message.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Parts } from '../state/parts.ts'
@@ -10,6 +11,7 @@ import type { Open } from '../state/connection-state.ts'
 import { acceptPublish } from './accept-publish.ts'
 import { authorizeAttempt, recordDecision } from './authorize-attempt.ts'
 import { holdForActions, holdForPeers, holdForQueues } from './hold-publish.ts'
+import { holdForHooks } from './hold-for-hooks.ts'
 import { isWithinLimits } from './limit-publish.ts'
 import { PublishAttempt } from '../state/publish-attempt.ts'
 import { resolveDelay, resolveTopic } from './resolve-topic.ts'
@@ -27,12 +29,18 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
 }
 
 function runSteps(state: BrokerState, attempt: PublishAttempt): void {
-  const { connection, packet } = attempt
   if (attempt.isDelayed && !resolveDelay(state, attempt)) return
   if (!isWithinLimits(state, attempt)) return
   if (!state.access.permissions.allowsEverything && !authorizeAttempt(state, attempt)) return
   if (state.rules.triggers.wanted.authorization) recordDecision(state, attempt, !attempt.isDenied)
   if (state.settings.topicRewrites !== undefined) rewriteTopic(state, attempt)
+  if ((state.hooks.publish.isActive || attempt.open.hooking !== undefined) && holdForHooks(state, attempt)) return
+  runLastSteps(state, attempt)
+}
+
+/** The steps after the hooks of plugins. */
+export function runLastSteps(state: BrokerState, attempt: PublishAttempt): void {
+  const { connection, packet } = attempt
   if (!connection.hasPlainPublishes && !mountTopic(state, attempt)) return
   if (state.peers.hasAny && holdForPeers(state, attempt)) return
   if (packet.qos > 0 && state.sessions.full.size > 0 && holdForActions(state, attempt)) return
@@ -41,10 +49,8 @@ function runSteps(state: BrokerState, attempt: PublishAttempt): void {
   acceptPublish(state, attempt, message)
 }
 
-function createMessage(
-  state: Parts<'nowMs'>,
-  { connection, open, packet, named, target, isDelayed }: PublishAttempt,
-): Message {
+export function createMessage(state: Parts<'nowMs'>, attempt: PublishAttempt): Message {
+  const { connection, open, packet, named, target, isDelayed, change } = attempt
   const { session } = open
   const message = createMessageFromPublish(packet, target, {
     publisher: session.clientId,
@@ -54,6 +60,7 @@ function createMessage(
   // The frame contains the client's topic, so it cannot be forwarded.
   if (target !== named) removeFrame(message)
   // The publisher's rights are recorded only for delayed and retained messages, which are checked again later.
-  if (packet.retain || isDelayed) recordPublisherRights(message, session.identity, connection.mountpoint)
-  return message
+  if (packet.retain || isDelayed || change?.retain === true)
+    recordPublisherRights(message, session.identity, connection.mountpoint)
+  return change === undefined ? message : changeMessage(message, target, change)
 }

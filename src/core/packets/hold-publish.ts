@@ -8,6 +8,7 @@ import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoin
 import { canForwardToAllPeers, decidePublishPermit, type PublishPermit } from '../peers/peer-backpressure.ts'
 import { countRefusal, peerIsFull, receiverIsFull, refusePublish } from '../publish/refuse-publish.ts'
 import { isBlockedByActions } from '../publish/run-rules.ts'
+import { HookQueue } from '../state/hooks/hook-queue.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Session } from '../state/sessions/session.ts'
@@ -22,11 +23,18 @@ export function forgetReceived({ counts }: Parts<'counts'>, session: Session): v
 
 function holdPublish(
   state: Parts<'counts' | 'outputs'>,
-  { connection, open, packet }: PublishAttempt,
+  { connection, open, packet, hooked }: PublishAttempt,
   { waiting, reason }: { readonly waiting: Set<Connection>; readonly reason: ReadPauseReason },
 ): true {
-  forgetReceived(state, open.session)
   waiting.add(connection)
+  if (hooked !== undefined) {
+    // It continues after the hooks, and before the packets that wait behind it.
+    open.hooking ??= new HookQueue(open.session, connection)
+    open.hooking.entries.unshift(hooked)
+    pauseReading(state.outputs, connection, reason)
+    return true
+  }
+  forgetReceived(state, open.session)
   open.parked ??= []
   open.parked.push(packet)
   pauseReading(state.outputs, connection, reason)
@@ -51,13 +59,13 @@ export function holdForPeers(
 
 function decidePermitOfPeers(
   state: Parts<'peers' | 'router' | 'settings'>,
-  { open, packet, target }: PublishAttempt,
+  { open, packet, target, change }: PublishAttempt,
 ): PublishPermit {
   const forwarded = packet.qos === 2 ? open.session.incoming.forwarded?.get(packet.packetId) : undefined
   // A duplicate of this start of the shard only needs its acknowledgement. An identifier that is being released is not
   // reused before all peers have released it.
   if (forwarded !== undefined && !forwarded.isFromEarlierGeneration) return forwarded.isBeingReleased ? 'wait' : 'go'
-  return decidePublishPermit(state, { topic: target, qos: packet.qos, retain: packet.retain })
+  return decidePublishPermit(state, { topic: target, qos: packet.qos, retain: change?.retain ?? packet.retain })
 }
 
 /** Returns true if the message waits for the queue of an action (`overflow = block`). */

@@ -47,6 +47,17 @@ export function acknowledgePublish(state: ExchangeParts, connection: Connection,
 }
 
 /**
+ * Ends the acceptance of a message whose client is not connected: nothing is sent. `packetId`: of a QoS 2 message, which its client sends
+ * again; otherwise 0.
+ */
+export function acknowledgeAbsent(state: ExchangeParts, session: Session, packetId: PacketId): void {
+  const forwarded = state.peers.takeBarrier()
+  if (forwarded === undefined) return
+  if (packetId !== 0) createExchangeBarrier(state, { session, packetId, forwarded })
+  forwarded.arrive()
+}
+
+/**
  * Returns the barrier for which PUBREC of a QoS 2 message waits. If a shard refused the message, PUBREC ends the exchange, and the
  * client may reuse the packet identifier at once; so the other shards must have removed it before. A client that cannot get a reason
  * code is disconnected instead, and sends the message again with the same packet identifier. A disconnected

@@ -154,7 +154,11 @@ function createRuleMessage(state: Parts<'nowMs' | 'topics'>, publication: RulePu
   return message
 }
 
-function findPublishFailure(state: PermitParts & Parts<'storage'>, message: Message): RuleActionFailure | undefined {
+/** Returns why a message for which no publisher can wait is not published now. */
+export function findPublishFailure(
+  state: PermitParts & Parts<'storage'>,
+  message: Message,
+): RuleActionFailure | undefined {
   const { topic, qos, retain } = message
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storage.isHealthy && (retain || needsStorage(state, message))) return 'storage-failing'

@@ -63,8 +63,8 @@ export class BrokerCounters implements BrokerCounts {
     this.#maxEvents = maxEvents
   }
 
-  /** `session`: for which the message was; undefined: for none in particular. */
-  countDrop(session: Session | undefined, message: Message, reason: DropReason): void {
+  /** `session`: for which the message was; undefined: for none in particular. `plugin`: that dropped it. */
+  countDrop(session: Session | undefined, message: Message, reason: DropReason, plugin?: string): void {
     this.dropped[reason]++
     if (session !== undefined) countSessionDrop(session, reason)
     const { wanted } = this.#triggers
@@ -76,7 +76,7 @@ export class BrokerCounters implements BrokerCounts {
     }
     if (this.#dropEvents++ >= this.#maxEvents) return
     const clientId = session === undefined ? '' : session.clientId
-    this.#events.push({ event: 'message-dropped', clientId, message, reason })
+    this.#events.push({ event: 'message-dropped', clientId, message, reason, plugin })
   }
 
   /** A full queue has dropped an older message, and stores a newer one. */
@@ -130,5 +130,6 @@ function createDropCounts(): Record<DropReason, number> {
     'session-ended': 0,
     'peer-behind': 0,
     'not-allowed': 0,
+    plugin: 0,
   }
 }

@@ -7,6 +7,7 @@ import { everythingAllowed, type Permissions } from '../messages/identity.ts'
 import { MemoryAccount } from '../model/memory-account.ts'
 import type { ShardPlace } from '../model/peer-messages.ts'
 import type { NamespaceSettings } from '../model/resolve-namespace.ts'
+import type { PublishHook } from '../model/publish-hook.ts'
 import type { RuleHook } from '../model/rule-hook.ts'
 import type { CoreSettings } from '../model/core-settings.ts'
 import type { MatchRegex } from '../model/topic-rewrites.ts'
@@ -15,6 +16,7 @@ import { TopicRouter } from '../topics/index.ts'
 import { AccessState } from './access-state.ts'
 import { BrokerCounters } from './broker-counts.ts'
 import type { ClientFilters } from './client-filters.ts'
+import { HookState } from './hooks/hook-state.ts'
 import { OutputLists } from './output-lists.ts'
 import { PeerTable } from './peers/peer-table.ts'
 import type { Peer } from './peers/peer.ts'
@@ -58,6 +60,8 @@ export interface BrokerOptions {
   readonly matchRegex?: MatchRegex | undefined
   /** Undefined: there are no rules. */
   readonly ruleHook?: RuleHook | undefined
+  /** Undefined: there are no plugins. */
+  readonly publishHook?: PublishHook | undefined
   /** Maximum drop events in a tenth of a second; undefined: 64. */
   readonly maxDropEvents?: number | undefined
 }
@@ -113,6 +117,7 @@ export class BrokerState {
   readonly payloads: StoredPayloads
   readonly requests = new PendingRequests()
   readonly rules: RuleState
+  readonly hooks: HookState
   readonly storage = new StorageState()
   readonly batches = new Batches(this)
   readonly counts: BrokerCounters
@@ -143,6 +148,7 @@ export class BrokerState {
     this.peers = new PeerTable(shard)
     this.payloads = new StoredPayloads(shard)
     this.rules = new RuleState(options.ruleHook)
+    this.hooks = new HookState(options.publishHook)
     const { triggers } = this.rules
     this.counts = new BrokerCounters(this, { events: this.outputs.events, triggers, maxEvents: options.maxDropEvents })
   }

@@ -17,6 +17,7 @@ import type {
 import type { Identity } from '../messages/identity.ts'
 import type { Connection } from '../model/connection.ts'
 import type { RequestId } from '../model/inputs.ts'
+import type { HookQueue } from './hooks/hook-queue.ts'
 import type { Session } from './sessions/session.ts'
 
 export interface AwaitingAuthentication {
@@ -67,6 +68,8 @@ export interface Open {
    */
   parked: Packet[] | undefined
   waiting: AuthorizationWait | undefined
+  /** Publications that wait for hooks of plugins; the packets after them are in `parked`. */
+  hooking: HookQueue | undefined
   /** A SUBSCRIBE or UNSUBSCRIBE with many filters, of which a part was handled. */
   filterParts: FilterParts | undefined
   /** The method in CONNECT; undefined: there was none, and AUTH is not allowed [MQTT5-4.12.0-7]. */

@@ -1,8 +1,10 @@
 // Requests of the core whose responses are expected.
 
 import type { Connection } from '../model/connection.ts'
+import type { PublishHookResult } from '../model/publish-hook.ts'
 import type { RequestId } from '../model/inputs.ts'
 import type { StoredRetained } from '../messages/retained-message.ts'
+import type { HookEntry, HookQueue } from './hooks/hook-queue.ts'
 import type { Session } from './sessions/session.ts'
 import type { EndedSessionQueue } from './sessions/shared-redelivery-state.ts'
 import type { DueWill } from './will-state.ts'
@@ -15,6 +17,8 @@ export type PendingRequest =
   | { readonly for: 'ended-session-queue'; readonly queue: EndedSessionQueue }
   | { readonly for: 'will'; readonly will: DueWill }
   | { readonly for: 'retained'; readonly retained: StoredRetained }
+  | { readonly for: 'command-hooks'; readonly onResult: (result: PublishHookResult) => void }
+  | { readonly for: 'publish-hooks'; readonly queue: HookQueue; readonly entry: HookEntry }
 
 export class PendingRequests {
   readonly #byId = new Map<RequestId, PendingRequest>()

@@ -2,12 +2,9 @@
 
 import type { PublishPacket, Topic } from '../../protocol/index.ts'
 import type { Connection } from '../model/connection.ts'
+import type { PublishHookResult } from '../model/publish-hook.ts'
 import type { Open } from './connection-state.ts'
-
-/** When the message of a `$delayed/` topic is due. */
-interface Due {
-  readonly dueAtMs: number
-}
+import type { Due, HookEntry } from './hooks/hook-queue.ts'
 
 /**
  * What the steps have found out. There is one object for all packets of a turn, one after the other: an object for each would cost a tenth
@@ -29,6 +26,8 @@ export class PublishAttempt {
   delay: Due | undefined = undefined
   /** The message is acknowledged, if at all, but not delivered. */
   isDenied = false
+  /** Set after the hooks of plugins: the message is not given to them again. */
+  hooked: HookEntry | undefined = undefined
 
   constructor(connection: Connection, open: Open, packet: PublishPacket, topic: Topic) {
     this.connection = connection
@@ -49,6 +48,24 @@ export class PublishAttempt {
     this.isDelayed = false
     this.delay = undefined
     this.isDenied = false
+    this.hooked = undefined
+  }
+
+  /** Continues after the hooks of plugins. */
+  resume(entry: HookEntry, open: Open): void {
+    this.begin(entry.connection, open, entry.packet, entry.named)
+    this.topic = entry.topic
+    this.target = entry.target
+    this.isDelayed = entry.isDelayed
+    this.delay = entry.delay
+    this.isDenied = entry.isDenied
+    this.hooked = entry
+  }
+
+  /** What a hook changed; undefined: nothing. */
+  get change(): Extract<PublishHookResult, { action: 'change' }> | undefined {
+    const result = this.hooked?.result
+    return result?.action === 'change' ? result : undefined
   }
 }
 

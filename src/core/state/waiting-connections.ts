@@ -20,6 +20,16 @@ export class WaitingConnections {
   /** Reading pauses until a peer can receive, or has responded. */
   readonly forPeers = new Set<Connection>()
 
+  /** Returns whether a publication of the connection waits for a receiver or the store. */
+  isHeld(connection: Connection): boolean {
+    return (
+      this.forStorage.has(connection) ||
+      this.forActions.has(connection) ||
+      this.forQueues.has(connection) ||
+      this.forPeers.has(connection)
+    )
+  }
+
   /** Called when an open connection closes: it no longer waits for anything. */
   forget(connection: Connection): void {
     this.forStorage.delete(connection)

@@ -1,5 +1,6 @@
 // Authenticates requests, each by name and password, by a signed token, or by the token of a login.
 
+import { timingSafeEqual } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Caller } from '../../contract/index.ts'
 import type { Log } from '../../telemetry/index.ts'
@@ -137,10 +138,19 @@ export class AuthQueue {
   }
 }
 
-/** For the control socket: a user that can read the data directory may do everything. */
-export function createSocketAuthenticator(overHttp: Authenticator): Authenticator {
+/** For the control socket: a program that can read the secret of the data directory may do everything. */
+export function createSocketAuthenticator(overHttp: Authenticator, secret: string): Authenticator {
   const caller: Caller = { ...unlimited, name: 'local', by: 'socket', address: '' }
-  return { ...overHttp, isDisabled: false, authenticate: async () => caller }
+  const expected = Buffer.from(`Bearer ${secret}`)
+  const authenticate = async (authorization = ''): Promise<Caller | ApiError> => {
+    const sent = Buffer.from(authorization)
+    if (sent.length === expected.length && timingSafeEqual(sent, expected)) return caller
+    return refuse(
+      'wrongCredentials',
+      'the control socket needs the secret in ctl.secret of the data directory: use godwit ctl',
+    )
+  }
+  return { ...overHttp, isDisabled: false, authenticate }
 }
 
 const unlimited = { role: 'administrator', namespace: undefined, login: undefined } as const

@@ -9,6 +9,8 @@ export const dataEntries = {
   changedSettings: 'changed-settings.conf',
   configuration: 'godwit.conf',
   configurationHistory: 'config-history',
+  /** What a program must know to use the control socket. */
+  controlSecret: 'ctl.secret',
   controlSocket: 'ctl.sock',
   dashboardSocket: 'dashboard.sock',
   diskReserve: 'disk-reserve',
@@ -17,6 +19,8 @@ export const dataEntries = {
   monitorHistory: 'monitor-history.ndjson',
   nodeName: 'node-name',
   plugins: 'plugins',
+  /** Names of single sockets follow. */
+  pluginSocket: 'plugin.sock',
   restored: 'restored',
   store: 'store',
   trace: 'trace',

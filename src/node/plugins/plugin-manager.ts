@@ -49,7 +49,8 @@ const alarmSource = 'start'
 
 export class PluginManager implements ConfigConsumer {
   readonly #library: PluginLibrary
-  readonly #runtime: PluginRuntime
+  /** Runs the processes. */
+  readonly runtime: PluginRuntime
   readonly #alarms: PluginManagerDependencies['alarms']
   readonly #log: PluginManagerDependencies['log']
   #settings: PluginsConfig
@@ -58,7 +59,7 @@ export class PluginManager implements ConfigConsumer {
 
   constructor({ library, runtime, config, alarms, log }: PluginManagerDependencies) {
     this.#library = library
-    this.#runtime = runtime
+    this.runtime = runtime
     this.#alarms = alarms
     this.#log = log
     this.#settings = config.plugins
@@ -71,7 +72,7 @@ export class PluginManager implements ConfigConsumer {
 
   /** In the order of their hooks. */
   list(): readonly ListedPlugin[] {
-    const states = new Map(this.#runtime.states().map((state) => [state.name, state]))
+    const states = new Map(this.runtime.states().map((state) => [state.name, state]))
     return this.#listNames().flatMap((name) => {
       const plugin = this.#library.find(name)
       return plugin === undefined ? [] : [{ ...plugin, state: states.get(name) }]
@@ -82,7 +83,7 @@ export class PluginManager implements ConfigConsumer {
   find(name: string): ListedPlugin | undefined {
     const plugin = this.#library.find(name)
     if (plugin === undefined) return undefined
-    return { ...plugin, state: this.#runtime.states().find((state) => state.name === plugin.record.name) }
+    return { ...plugin, state: this.runtime.states().find((state) => state.name === plugin.record.name) }
   }
 
   readReadme(plugin: LibraryPlugin): Promise<string> {
@@ -95,7 +96,7 @@ export class PluginManager implements ConfigConsumer {
 
   /** Starts the enabled plugins, all at the same time. A plugin that does not start raises an alarm. */
   async startEnabled(): Promise<void> {
-    this.#runtime.setOrder(this.#listNames())
+    this.runtime.setOrder(this.#listNames())
     const enabled = this.#library.list().filter(({ record }) => record.isEnabled)
     await Promise.all(
       enabled.map(async (plugin) => {
@@ -110,7 +111,7 @@ export class PluginManager implements ConfigConsumer {
 
   /** Stops all processes. */
   async stopAll(): Promise<void> {
-    await this.#runInTurn(() => Promise.all(this.#runtime.states().map(({ name }) => this.#runtime.stop(name))))
+    await this.#runInTurn(() => Promise.all(this.runtime.states().map(({ name }) => this.runtime.stop(name))))
   }
 
   /**
@@ -195,7 +196,7 @@ export class PluginManager implements ConfigConsumer {
     return this.#change(name, async (plugin) => {
       const refusal = await this.#library.move(plugin.record.name, position, this.#settings.order)
       if (refusal !== undefined) return refusal
-      this.#runtime.setOrder(this.#listNames())
+      this.runtime.setOrder(this.#listNames())
       return plugin
     })
   }
@@ -215,7 +216,7 @@ export class PluginManager implements ConfigConsumer {
     await this.#runInTurn(async () => {
       const installed = this.#library.list().map(({ record }) => record.name)
       await this.#library.setOrder(orderNames(installed, names))
-      this.#runtime.setOrder(this.#listNames())
+      this.runtime.setOrder(this.#listNames())
     })
   }
 
@@ -241,7 +242,7 @@ export class PluginManager implements ConfigConsumer {
         for (const one of replaced) await this.#replaceProcess(one)
         return { problem: `plugins.${name}: the plugin does not start with these settings: ${problem}` }
       }
-      this.#runtime.setOrder(this.#listNames())
+      this.runtime.setOrder(this.#listNames())
       return undefined
     })
   }
@@ -272,7 +273,7 @@ export class PluginManager implements ConfigConsumer {
       }
     }
     const installed = await prepared.commit(before?.record.isEnabled ?? false)
-    this.#runtime.setOrder(this.#listNames())
+    this.runtime.setOrder(this.#listNames())
     this.#log.info('plugin installed', { plugin: name, version, sha256: installed.record.sha256 })
     return installed
   }
@@ -287,9 +288,9 @@ export class PluginManager implements ConfigConsumer {
   async #startProcess(plugin: LibraryPlugin): Promise<string | undefined> {
     const problem = await this.#findObstacle(plugin)
     if (problem !== undefined) return problem
-    const started = await this.#runtime.start(this.#toInstalled(plugin))
+    const started = await this.runtime.start(this.#toInstalled(plugin))
     if (!started.started) return started.reason
-    this.#runtime.setOrder(this.#listNames())
+    this.runtime.setOrder(this.#listNames())
     this.#endStartAlarm(plugin.record.name, 'it was started')
     return undefined
   }
@@ -297,12 +298,12 @@ export class PluginManager implements ConfigConsumer {
   async #replaceProcess(plugin: LibraryPlugin): Promise<string | undefined> {
     const problem = await this.#findObstacle(plugin)
     if (problem !== undefined) return problem
-    const replaced = await this.#runtime.replace(this.#toInstalled(plugin))
+    const replaced = await this.runtime.replace(this.#toInstalled(plugin))
     return replaced.started ? undefined : replaced.reason
   }
 
   async #stopProcess(name: string): Promise<void> {
-    await this.#runtime.stop(name)
+    await this.runtime.stop(name)
     this.#endStartAlarm(name, 'it was stopped')
   }
 

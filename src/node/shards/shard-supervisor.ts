@@ -66,6 +66,8 @@ export class ShardSupervisor {
   onTrace: (trace: string, line: TraceLine) => void = () => {}
   /** Receives the state of a shard's bridges. */
   onBridges: (shard: number, reports: readonly BridgeReport[]) => void = () => {}
+  /** A restarted shard serves again. */
+  onShardRestart: () => void = () => {}
   /** By shard: ports of links that it gets when it starts. */
   readonly #waitingPorts: readonly Map<number, MessagePort>[]
   /** Values of `kv_store_*`, as JSON. */
@@ -106,6 +108,7 @@ export class ShardSupervisor {
             this.#threads?.handleThreadStart(number)
             return this.#createLinks(number)
           },
+          onRestart: () => this.onShardRestart(),
           onThreadEnd: (ended) => {
             this.#threads?.handleThreadEnd(number)
             freeConnectionSlots(ended)

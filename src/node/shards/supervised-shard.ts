@@ -70,6 +70,8 @@ export interface SupervisedShardOptions {
   quarantine(candidate: CrashCandidate): Promise<void>
   /** Returns ports to the other shards, for a thread that starts. */
   createLinks(): readonly ShardLink[]
+  /** Called when a restarted shard serves again. */
+  onRestart(): void
   /** Called when the thread has ended. `start`: parameters of the next thread. */
   onThreadEnd(start: ShardStart): void
 }
@@ -81,8 +83,8 @@ const maxEarlierCandidates = 1_000
 
 /** Alarms about the thread itself, not about stored data. */
 const threadAlarms = new Set(['storage', 'storage-reading', 'shards', 'connections', 'listener'])
-/** Alarms about one listener of the thread, whose name follows. */
-const listenerAlarm = /^(?:certificates|listener-closed):/
+/** Alarms about one listener or plugin of the thread, whose name follows. */
+const listenerAlarm = /^(?:certificates|listener-closed|plugin_failed):/
 
 /**
  * Size of the young generation of the heap. Objects of one turn are short-lived: with more space, fewer of them are copied into the old
@@ -300,6 +302,7 @@ export class SupervisedShard {
       this.#logEvent('warn', 'shard restarted', undefined)
       this.#options.alarms.end('shard-restarting', `${this.#source} serves again`, this.#source)
     }
+    if (this.#settleFirstStart === undefined) this.#options.onRestart()
     this.#settleFirstStart?.({ ready: true })
     this.#settleFirstStart = undefined
   }

@@ -13,6 +13,7 @@ import type {
   PeerNumber,
   SubscribeCommandOptions,
 } from '../../core/index.ts'
+import type { PluginPlan } from '../../plugins/index.ts'
 import type { QoS } from '../../protocol/index.ts'
 import type { StoreAddress, StoreNotice, StoreRequest } from '../../storage/index.ts'
 import type { AlarmName, LogFields, LogLevel } from '../../telemetry/index.ts'
@@ -133,6 +134,10 @@ export interface ShardStart extends ShardSettings {
   /** Undefined: none. */
   readonly rules?: RulePlan
   readonly gateways?: GatewayPlan
+  /** Undefined: none. */
+  readonly plugins?: PluginPlan
+  /** Clients are accepted after `plugins-started`, at the first start of the shard. */
+  readonly awaitsPlugins?: boolean
   /** The name with which bridges of this node mark messages. */
   readonly brokerName?: string
   /** Offset to the monotonic time of the system, the same in all threads: from `clockBaseMs`. */
@@ -231,6 +236,10 @@ export type NodeToShard =
   /** Replaces rules and actions. The response is `changed`. */
   | { readonly kind: 'rules'; readonly change: number; readonly plan: RulePlan }
   | { readonly kind: 'gateways'; readonly change: number; readonly plan: GatewayPlan }
+  /** Enabled plugins have answered, or do not start. */
+  | { readonly kind: 'plugins-started' }
+  /** Replaces the plugins and the processes that get their calls. The response is `changed`. */
+  | { readonly kind: 'plugins'; readonly change: number; readonly plan: PluginPlan }
   /** Filters of clients of another shard. */
   | { readonly kind: 'client-filters'; readonly from: PeerNumber; readonly notice: FilterNotice }
   /** One step of a change of listeners. The response is `changed`. */

@@ -64,6 +64,15 @@ export interface ShardQueries {
     parameters: object
     result: RuleEngineReport
   }
+  /** Opens a channel for the process of a plugin that starts next. The result is the descriptor that it inherits, or a problem. */
+  'open-plugin-channel': {
+    parameters: { readonly process: number; readonly plugin: string; readonly socketPath: string }
+    result: { readonly descriptor: number } | { readonly problem: string }
+  }
+  /** The process has started, or will not start: the shard closes the end of the process. */
+  'release-plugin-channel': { parameters: { readonly process: number }; result: object }
+  /** Responds when no call of the process is pending, and closes its channel. */
+  'close-plugin-channel': { parameters: { readonly process: number }; result: object }
   /** Sockets of gateways on this shard. */
   gateways: { parameters: object; result: readonly GatewayReport[] }
   /** A request to one client of a gateway. Undefined: it is not on this shard. */
@@ -303,6 +312,8 @@ export interface DroppedMessage {
   readonly topic: string
   readonly qos: number
   readonly reason: DropReason
+  /** Name of the plugin that dropped it. */
+  readonly plugin?: string | undefined
   /** '' if it was not a client. */
   readonly publisher: string
   /**

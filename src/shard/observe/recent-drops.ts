@@ -24,9 +24,9 @@ export class RecentDrops {
     this.#limits = limits
   }
 
-  record({ clientId, message, reason }: Dropped, atMs: number): void {
+  record({ clientId, message, reason, plugin }: Dropped, atMs: number): void {
     const { topic, qos, publisher } = message
-    const dropped = { atMs, topic: topic.name, qos, reason, publisher, subscriber: clientId }
+    const dropped = { atMs, topic: topic.name, qos, reason, plugin, publisher, subscriber: clientId }
     this.#messages.push(dropped)
     this.#characters += countCharacters(dropped)
     const { messages, characters } = this.#limits

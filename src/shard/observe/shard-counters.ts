@@ -17,6 +17,7 @@ export const dropCounters = {
   'session-ended': 'droppedSessionEnded',
   'peer-behind': 'droppedPeerBehind',
   'not-allowed': 'droppedNotAllowed',
+  plugin: 'droppedPlugin',
 } as const satisfies Record<DropReason, CounterName>
 
 /** Counter of the refused packets for each cause. */
@@ -30,6 +31,7 @@ const refusalCounters = {
   'not-supported': 'packetsRefusedNotSupported',
   'invalid-payload': 'packetsRefusedInvalidPayload',
   'unknown-packet-id': 'packetsRefusedUnknownPacketId',
+  plugin: 'packetsRefusedPlugin',
 } as const satisfies Record<RefusalCause, CounterName>
 
 const refusalCauses = Object.keys(refusalCounters) as RefusalCause[]

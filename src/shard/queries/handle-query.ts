@@ -59,6 +59,21 @@ const handlers: QueryHandlers = {
   dropped: ({ eventLog }, { query, limit }) => eventLog.recentDrops.find(query, limit),
   bridges: ({ bridges }) => bridges?.listReports() ?? [],
   rules: ({ rules }) => rules.report(),
+  'open-plugin-channel': async ({ plugins }, { process, plugin, socketPath }) => {
+    try {
+      return { descriptor: await plugins.openChannel(process, plugin, socketPath) }
+    } catch (error) {
+      return { problem: error instanceof Error ? error.message : String(error) }
+    }
+  },
+  'release-plugin-channel': ({ plugins }, { process }) => {
+    plugins.releaseDescriptor(process)
+    return {}
+  },
+  'close-plugin-channel': async ({ plugins }, { process }) => {
+    await plugins.closeChannel(process)
+    return {}
+  },
   gateways: ({ gateways }) => gateways.listReports(),
   'gateway-request': async ({ gateways }, { type, clientId, request }) => ({
     response: await gateways.request(type, clientId, request),

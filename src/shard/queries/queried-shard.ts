@@ -3,6 +3,7 @@
 import type { RuleEngine } from '../../actions/index.ts'
 import type { AccessControl } from '../../access/index.ts'
 import type { BrokerCore } from '../../core/index.ts'
+import type { PluginHooks } from '../../plugins/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
 import type { EventLog } from '../observe/event-log.ts'
 import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
@@ -14,6 +15,7 @@ export interface QueriedShard {
   readonly access: Pick<AccessControl, 'explain' | 'listFlappingBans'>
   readonly commands: Pick<PendingCommands, 'run'>
   readonly eventLog: Pick<EventLog, 'recentDrops' | 'timelines'>
+  readonly plugins: Pick<PluginHooks, 'openChannel' | 'releaseDescriptor' | 'closeChannel'>
   readonly rules: RuleEngine
   readonly gateways: {
     listReports(): readonly GatewayReport[]

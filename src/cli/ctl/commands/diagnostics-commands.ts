@@ -97,7 +97,7 @@ function listDropped({ client, operands, options: { limit, since } }: CtlCall): 
   }
   return showReply(client.list_dropped({ query }), ({ data }) => ({
     rows: groupDrops(data).slice(0, Number(limit ?? defaultRows)),
-    columns: ['time', 'count', 'reason', 'topic', 'qos', 'publisher', 'clientid'],
+    columns: ['time', 'count', 'reason', 'plugin', 'topic', 'qos', 'publisher', 'clientid'],
   }))
 }
 
