@@ -113,7 +113,7 @@ const ignore = (): void => {}
 const silentLog = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
 /** A definition that accepts every specification: the operator checks it. */
-function defineResource({ group, kind, plural }: (typeof resourceKinds)[number]): object {
+export function defineResource({ group, kind, plural }: (typeof resourceKinds)[number]): object {
   const free = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
   return {
     metadata: { name: `${plural}.${group}` },
