@@ -129,10 +129,10 @@ export { type Gateway, type GatewaySocket, listSockets } from './gateways/config
 export { type BackupFile, type BackupRefusal, type BackupScope } from './backup/backup-folder.ts'
 export { ScheduledBackups } from './backup/backup-schedule.ts'
 export { type ArchiveDifference } from './backup/compare-archives.ts'
-export { type ImportOutcome } from './backup/import-archive.ts'
+export { type ImportOutcome } from './backup/import/import-archive.ts'
 export { type ArchiveDescription, Backups } from './backup/backups.ts'
-export { importSessions, type SessionsImport } from './backup/import-sessions.ts'
-export { type TableChange } from './backup/import-tables.ts'
+export { importSessions, type SessionsImport } from './backup/import/import-sessions.ts'
+export { type TableChange } from './backup/import/import-tables.ts'
 
 export { type Monitoring, observeNode } from './monitoring.ts'
 export { type ListedPlugin, PluginManager } from './plugins/plugin-manager.ts'

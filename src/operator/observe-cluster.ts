@@ -31,19 +31,20 @@ export interface ObserveSource {
 
 export function observeCluster(source: ObserveSource): ObservedCluster {
   const { resource, objects, hasPodMonitors, hasServiceAccount, settled, nowMs } = source
-  const ofKind = (kind: string): KubeResource[] => objects.filter((object) => object['kind'] === kind)
-  const pods = ofKind('Pod').map((pod) => observePod(pod, source.findPodMemory(pod.metadata.uid)))
+  const selectKind = (kind: string): KubeResource[] => objects.filter((object) => object['kind'] === kind)
+  const pods = selectKind('Pod').map((pod) => observePod(pod, source.findPodMemory(pod.metadata.uid)))
   return {
     uid: resource.metadata.uid,
     objects: objects.filter(
       ({ kind }) => kind !== 'Pod' && kind !== 'PersistentVolumeClaim',
     ) as unknown as readonly LiveObject[],
     pods: pods.toSorted((a, b) => a.ordinal - b.ordinal),
-    claims: ofKind('PersistentVolumeClaim').map((claim) => observeClaim(claim, source)),
+    claims: selectKind('PersistentVolumeClaim').map((claim) => observeClaim(claim, source)),
     hasPodMonitors,
     hasServiceAccount,
     settled,
     nowMs,
+    nowText: new Date(nowMs).toISOString().replace(/\.\d+Z$/, 'Z'),
   }
 }
 

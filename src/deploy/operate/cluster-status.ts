@@ -50,7 +50,6 @@ type Draft = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>
 export function computeStatus(source: StatusSource): ClusterStatus {
   const { observed, name, version, certificates, generation } = source
   const { pods } = observed
-  const nowIso = new Date(observed.nowMs).toISOString().replace(/\.\d+Z$/, 'Z')
   return {
     observedGeneration: generation,
     replicas: pods.length,
@@ -59,21 +58,18 @@ export function computeStatus(source: StatusSource): ClusterStatus {
     selector: `${labelKeys.own}=${name}`,
     version,
     certificates,
-    conditions: listConditions(source).map((draft) => addTimes(draft, { ...source, nowIso })),
+    conditions: listConditions(source).map((draft) => addTimes(draft, source)),
   }
 }
 
-function addTimes(
-  draft: Draft,
-  { previous, generation, nowIso }: StatusSource & { readonly nowIso: string },
-): Condition {
+function addTimes(draft: Draft, { previous, generation, observed: { nowText } }: StatusSource): Condition {
   const before = previous.find(({ type }) => type === draft.type)
   const isSame = before?.status === draft.status && before.reason === draft.reason && before.message === draft.message
   return {
     ...draft,
     observedGeneration: generation,
-    lastTransitionTime: before?.status === draft.status ? before.lastTransitionTime : nowIso,
-    lastUpdateTime: isSame ? before.lastUpdateTime : nowIso,
+    lastTransitionTime: before?.status === draft.status ? before.lastTransitionTime : nowText,
+    lastUpdateTime: isSame ? before.lastUpdateTime : nowText,
   }
 }
 

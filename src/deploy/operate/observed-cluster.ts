@@ -70,6 +70,8 @@ export interface ObservedCluster {
   readonly settled: ReadonlySet<string>
   /** Wall clock. */
   readonly nowMs: number
+  /** The same for conditions: in seconds, as Kubernetes writes it. */
+  readonly nowText: string
 }
 
 export function findLive(observed: ObservedCluster, kind: string, name: string): LiveObject | undefined {

@@ -42,9 +42,9 @@ import {
   type ImportOutcome,
   type ImportRequest,
   readLimits,
-} from './import-archive.ts'
-import { checkConfiguration } from './import-configuration.ts'
-import { refuseSets, readProfile, checkArchive } from './import-permission.ts'
+} from './import/import-archive.ts'
+import { checkConfiguration } from './import/import-configuration.ts'
+import { refuseSets, readProfile, checkArchive } from './import/import-permission.ts'
 import { toScopedKey } from './namespace-configuration.ts'
 import { TooLarge, createWritable } from './open-file.ts'
 import { takeBrokerSnapshot } from './snapshot.ts'

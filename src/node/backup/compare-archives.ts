@@ -12,7 +12,7 @@ import {
 import { mask, maskUrlSecrets, type PlainValue } from '../../config/index.ts'
 import { parseConfiguration } from './check-file.ts'
 import type { ConfigurationChange } from './preview-changes.ts'
-import { computeDigest } from './import-preview.ts'
+import { computeDigest } from './import/import-preview.ts'
 
 /** Differences between an archive and another one, or the running broker. Names only, no secrets. */
 export interface ArchiveDifference {

@@ -1,13 +1,13 @@
 // Writes sessions of another broker to a data directory while the broker does not run. So they exist before the first client
 // connects: the session of a client that has connected before is not replaced.
 
-import type { ImportedSession } from '../../../lib/imports/index.ts'
-import type { StoredChange, StoredRecord } from '../../records/index.ts'
-import { openLevelStore, StorageFailure, type Store } from '../../storage/index.ts'
+import type { ImportedSession } from '../../../../lib/imports/index.ts'
+import type { StoredChange, StoredRecord } from '../../../records/index.ts'
+import { openLevelStore, StorageFailure, type Store } from '../../../storage/index.ts'
 import { join } from 'node:path'
-import { prepareDataDirectory } from '../data-dir/data-directory.ts'
-import { lockDirectory } from '../data-dir/directory-lock.ts'
-import { mainThreadNumber } from '../shards/node-store.ts'
+import { prepareDataDirectory } from '../../data-dir/data-directory.ts'
+import { lockDirectory } from '../../data-dir/directory-lock.ts'
+import { mainThreadNumber } from '../../shards/node-store.ts'
 
 /** Limits of one commit. */
 const maxChangesPerCommit = 1_000

@@ -1,17 +1,23 @@
 // The configuration of an archive: what of it applies to this broker, and the effect that it would have.
 
-import type { CheckedArchive } from '../../backup/index.ts'
-import { type ConfigObject, formatConfigError, fromPlain, localSettings, type PlainValue } from '../../config/index.ts'
-import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
-import { findBridgeProblem } from '../bridges/bridge-config.ts'
-import type { ConfigManager } from '../configuration/config-manager.ts'
-import { findListenerFileProblem } from '../listeners/listener-addresses.ts'
-import { placeFiles } from './archived-files.ts'
-import { type BackupRefusal, createRefusal } from './backup-folder.ts'
-import { parseConfiguration } from './check-file.ts'
+import type { CheckedArchive } from '../../../backup/index.ts'
+import {
+  type ConfigObject,
+  formatConfigError,
+  fromPlain,
+  localSettings,
+  type PlainValue,
+} from '../../../config/index.ts'
+import { isWellKnownPassword } from '../../admins/well-known-passwords.ts'
+import { findBridgeProblem } from '../../bridges/bridge-config.ts'
+import type { ConfigManager } from '../../configuration/config-manager.ts'
+import { findListenerFileProblem } from '../../listeners/listener-addresses.ts'
+import { placeFiles } from '../archived-files.ts'
+import { type BackupRefusal, createRefusal } from '../backup-folder.ts'
+import { parseConfiguration } from '../check-file.ts'
 import { readProfile } from './import-permission.ts'
-import { toOwnChange, scopeConfiguration, removeScope } from './namespace-configuration.ts'
-import { type ConfigurationChange, previewChanges } from './preview-changes.ts'
+import { toOwnChange, scopeConfiguration, removeScope } from '../namespace-configuration.ts'
+import { type ConfigurationChange, previewChanges } from '../preview-changes.ts'
 
 interface Dependencies {
   readonly dataDirectory: string

@@ -1,7 +1,7 @@
 // Imports the tables of an archive as live changes: records of the node are changed and passed to every shard; retained
 // messages go to the shards that own their topics.
 
-import { readArchiveMembers } from '../../archives/index.ts'
+import { readArchiveMembers } from '../../../archives/index.ts'
 import {
   toBackupForm,
   readLines,
@@ -11,14 +11,14 @@ import {
   findMemberTable,
   type TableRecord,
   writeRow,
-} from '../../backup/index.ts'
-import { type ImportedMessages, computeTopicShard } from '../../core/index.ts'
-import type { RetainedRecord } from '../../records/index.ts'
-import type { RetainedToImport } from '../../shard/index.ts'
-import type { AccessRecords, NodeRecord } from '../records/stored-access-records.ts'
-import type { ShadowedCredentials } from '../records/shadowed-credentials.ts'
-import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
-import type { BackedUpPlugins } from './snapshot.ts'
+} from '../../../backup/index.ts'
+import { type ImportedMessages, computeTopicShard } from '../../../core/index.ts'
+import type { RetainedRecord } from '../../../records/index.ts'
+import type { RetainedToImport } from '../../../shard/index.ts'
+import type { AccessRecords, NodeRecord } from '../../records/stored-access-records.ts'
+import type { ShadowedCredentials } from '../../records/shadowed-credentials.ts'
+import type { ShardSupervisor } from '../../shards/shard-supervisor.ts'
+import type { BackedUpPlugins } from '../snapshot.ts'
 
 /** Changes of a table. */
 export interface TableChange {

@@ -6,22 +6,22 @@
 //   ▼                      ▼            ▼
 //   refused: nothing has changed
 
-import { toArchiveFolder } from '../../archives/index.ts'
-import { type CheckedArchive, ownProduct, type TableName, tableNames, tableSets } from '../../backup/index.ts'
-import { type BackupRefusal, type BackupScope, quoteName, createRefusal } from './backup-folder.ts'
-import type { ConfigurationChange } from './preview-changes.ts'
+import { toArchiveFolder } from '../../../archives/index.ts'
+import { type CheckedArchive, ownProduct, type TableName, tableNames, tableSets } from '../../../backup/index.ts'
+import { type BackupRefusal, type BackupScope, quoteName, createRefusal } from '../backup-folder.ts'
+import type { ConfigurationChange } from '../preview-changes.ts'
 import { type TableChange, importTables, type TableDependencies } from './import-tables.ts'
-import type { ConfigManager } from '../configuration/config-manager.ts'
-import type { Store } from '../../storage/index.ts'
-import { writePlaced } from './archived-files.ts'
-import { takeBrokerSnapshot } from './snapshot.ts'
-import { checkFile, computeMaxLineBytes, type OpenArchive } from './check-file.ts'
+import type { ConfigManager } from '../../configuration/config-manager.ts'
+import type { Store } from '../../../storage/index.ts'
+import { writePlaced } from '../archived-files.ts'
+import { takeBrokerSnapshot } from '../snapshot.ts'
+import { checkFile, computeMaxLineBytes, type OpenArchive } from '../check-file.ts'
 import { omitNamespace, prepareConfiguration, type PreparedConfiguration } from './import-configuration.ts'
 import { checkArchive } from './import-permission.ts'
-import { WellKnownSecrets } from './well-known-secrets.ts'
+import { WellKnownSecrets } from '../well-known-secrets.ts'
 import { ImportPreview } from './import-preview.ts'
-import { readPieces } from './open-file.ts'
-import { AdminCheck } from './admin-check.ts'
+import { readPieces } from '../open-file.ts'
+import { AdminCheck } from '../admin-check.ts'
 
 export interface ImportRequest {
   /** A file in the backup directory, or an absolute path if `by` is the control socket. */

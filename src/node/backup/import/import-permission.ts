@@ -6,16 +6,16 @@ import {
   findArchiveProblem,
   type Profile,
   type TableName,
-} from '../../backup/index.ts'
-import { toPlain } from '../../config/index.ts'
-import type { ConfigManager } from '../configuration/config-manager.ts'
-import { type BackupRefusal, type BackupScope, quoteName, createRefusal } from './backup-folder.ts'
-import { listAccountSets, parseConfiguration } from './check-file.ts'
+} from '../../../backup/index.ts'
+import { toPlain } from '../../../config/index.ts'
+import type { ConfigManager } from '../../configuration/config-manager.ts'
+import { type BackupRefusal, type BackupScope, quoteName, createRefusal } from '../backup-folder.ts'
+import { listAccountSets, parseConfiguration } from '../check-file.ts'
 import {
   selectNamespaceConfiguration,
   findNamespaceFileProblem,
   scopeConfiguration,
-} from './namespace-configuration.ts'
+} from '../namespace-configuration.ts'
 
 /** What a caller wants to import. */
 export interface WantedImport {

@@ -1,7 +1,7 @@
 // Computes what the tables of an archive would change, without changing it.
 
 import { createHash } from 'node:crypto'
-import { formatRecordName, type TableName, tableNames, type TableRecord, writeRow } from '../../backup/index.ts'
+import { formatRecordName, type TableName, tableNames, type TableRecord, writeRow } from '../../../backup/index.ts'
 import {
   type TableChange,
   maxConflictsReported,
@@ -9,9 +9,9 @@ import {
   recordConflict,
   createEmptyCounts,
 } from './import-tables.ts'
-import type { AccessRecords } from '../records/stored-access-records.ts'
-import type { BackedUpPlugins } from './snapshot.ts'
-import { ScanBudget } from '../records/record-scan.ts'
+import type { AccessRecords } from '../../records/stored-access-records.ts'
+import type { BackedUpPlugins } from '../snapshot.ts'
+import { ScanBudget } from '../../records/record-scan.ts'
 
 /** Takes every record of an archive, and compares it with the current one. */
 export class ImportPreview {
