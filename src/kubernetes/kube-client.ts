@@ -1,6 +1,6 @@
 // Client of the API server of Kubernetes: requests and watches with raw JSON over HTTPS.
 
-import http from 'node:http'
+import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http'
 import https from 'node:https'
 import type { KubeConnection } from './kube-connection.ts'
 import { KubeRequestError, type KubeFields, type KubeResource } from './kube-types.ts'
@@ -44,7 +44,7 @@ const userAgent = 'godwit-operator'
 
 export class KubeClient {
   readonly #connection: KubeConnection
-  readonly #agent: http.Agent
+  readonly #agent: Agent
 
   constructor(connection: KubeConnection) {
     this.#connection = connection
@@ -59,7 +59,7 @@ export class KubeClient {
           servername: serverName,
           rejectUnauthorized: !skipsVerification,
         })
-      : new http.Agent(shared)
+      : new Agent(shared)
   }
 
   get namespace(): string {
@@ -164,7 +164,7 @@ export class KubeClient {
     path: string,
     headers: Readonly<Record<string, string | number>>,
     signal?: AbortSignal,
-  ): http.ClientRequest {
+  ): ClientRequest {
     const { server } = this.#connection
     const token = this.#connection.readToken()
     const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
@@ -175,7 +175,7 @@ export class KubeClient {
       headers: { accept: 'application/json', 'user-agent': userAgent, ...authorization, ...headers },
       ...(signal && { signal }),
     }
-    return url.protocol === 'https:' ? https.request(url, options) : http.request(url, options)
+    return url.protocol === 'https:' ? https.request(url, options) : requestHttp(url, options)
   }
 }
 
@@ -185,14 +185,14 @@ function formatQuery(query: Query): string {
   return parameters.size === 0 ? '' : `?${parameters.toString()}`
 }
 
-function receiveResponse(request: http.ClientRequest): Promise<http.IncomingMessage> {
+function receiveResponse(request: ClientRequest): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     request.on('response', resolve)
     request.on('error', reject)
   })
 }
 
-async function readText(response: http.IncomingMessage): Promise<string> {
+async function readText(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of response as AsyncIterable<Buffer>) {
@@ -203,7 +203,7 @@ async function readText(response: http.IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-function parseResponse({ statusCode = 0, headers }: http.IncomingMessage, text: string, request: string): unknown {
+function parseResponse({ statusCode = 0, headers }: IncomingMessage, text: string, request: string): unknown {
   const body = parseJson(text)
   if (statusCode >= 200 && statusCode < 300 && body !== undefined) return body
   const { message = text.slice(0, 200), reason = '' } = (body ?? {}) as { message?: string; reason?: string }
