@@ -99,6 +99,34 @@ describe('a list', () => {
     assert.deepEqual(await idsIn(page), ['c', 'b', 'a'])
   })
 
+  test('is sorted by the server if it has several pages, and other columns have no sort button', async (t) => {
+    const { page } = await openClients(t)
+    const orders: (string | null)[] = []
+    await page.route('**/api/v4/clients?**', (route) => {
+      const { searchParams } = new URL(route.request().url())
+      orders.push(searchParams.get('order_by'))
+      const { data } = JSON.parse(clientPage([listed('b', 2), listed('c', 10)]))
+      const meta = { page: 1, limit: 25, count: 60, hasnext: true, cursor: '0.25.0' }
+      return fulfil(route, JSON.stringify({ code: 0, data, meta }))
+    })
+    await page.clock.runFor(5_000)
+    const head = page.getByRole('columnheader', { name: 'Waiting', exact: true })
+    await page.getByText('Rows: 60').waitFor()
+    assert.equal(
+      await page.getByRole('columnheader', { name: 'Client ID', exact: true }).getByRole('button').count(),
+      0,
+    )
+    await head.getByRole('button').click()
+    await page.locator('th[aria-sort="ascending"]').waitFor()
+    await head.getByRole('button').click()
+    await page.locator('th[aria-sort="descending"]').waitFor()
+    await page.clock.runFor(1_000)
+    assert.ok(orders.includes('mqueue_len') && orders.at(-1) === '-mqueue_len', orders.join())
+    assert.match(page.url(), /order=-mqueue_len/)
+    await page.getByRole('button', { name: 'Next page', exact: true }).click()
+    assert.match(page.url(), /page=2/)
+  })
+
   test('searches after 300 ms, shows that it loads after 150 ms while the old rows stay, and ignores late responses', async (t) => {
     const { page } = await openClients(t)
     const waiting = new Map<string, Route>()

@@ -75,19 +75,16 @@ export function DataTable<Row>(props: TableProps<Row>): JSX.Element {
   const { caption, columns, rows = [], actions = [], query, empty } = props
   const body = useRef<HTMLTableSectionElement>(null)
   const [sorting, setSorting] = useState<Sorting>()
-  const serverSorting = findServerSorting(columns)
   const isPart = props.isPart === true
-  const wanted = (isPart || serverSorting !== undefined ? rows : sortRows(rows, columns, sorting)).slice(
-    0,
-    maxShownRows,
-  )
+  const shownSorting = findServerSorting(columns) ?? (isPart ? undefined : sorting)
+  // Rows that the server has sorted stay in its order.
+  const wanted = sortRows(rows, columns, shownSorting).slice(0, maxShownRows)
   const before = useRef<readonly Row[]>([])
   const isHeld = query?.isPolled === true && body.current?.contains(document.activeElement) === true
   const shown = isHeld ? updateInPlace(before.current, wanted, props.rowKey) : wanted
   before.current = shown
-  const shownSorting = serverSorting ?? (isPart ? undefined : sorting)
   const sortBy = ({ key, orderBy }: Column<Row>): void => {
-    const isDown = shownSorting?.key === key ? !shownSorting.isDown : orderBy !== undefined
+    const isDown = shownSorting?.key === key && !shownSorting.isDown
     setSorting({ key, isDown })
     const order = orderBy === undefined ? undefined : `${isDown ? '-' : ''}${orderBy}`
     changeQuery({ order, page: undefined, cursor: undefined })
