@@ -155,5 +155,10 @@ test('the configuration has all keys that the management API names', () => {
     log { to = [file, console], level = warn, dir = "/tmp", file = "x.log", rotation { size = 10MB, count = 5 } }
     auth { allow_anonymous = true, no_match = allow, deny_action = ignore }
     auth { password { include "/etc/nanomq_pwd.conf" }, acl { include "/etc/nanomq_acl.conf" } }`)
-  assert.equal(config.core.maxInflightMessages, 2_048)
+  const { maxInflightMessages, maxAwaitingRelease } = config.core
+  assert.deepEqual(
+    [maxInflightMessages, maxAwaitingRelease],
+    [2_048, 1_024],
+    'a count that is a duration leaves the default',
+  )
 })

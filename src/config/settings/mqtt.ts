@@ -15,6 +15,8 @@ const max16Bits = 65_535
 
 const awaitingReleaseCount = integer({ min: 1, max: max16Bits })
 
+const defaultAwaitingRelease = 1_024
+
 /** Sample files of NanoMQ give this count as a duration, which it ignores. Godwit ignores it with a warning. */
 const awaitingRelease: SettingType<number> = {
   ...awaitingReleaseCount,
@@ -22,7 +24,8 @@ const awaitingRelease: SettingType<number> = {
     const read = awaitingReleaseCount.read(value)
     const isDuration = 'problem' in read && parseDuration(toScalarText(value) ?? '', 1_000) !== undefined
     if (!isDuration || /^[0-9.]+$/.test(toScalarText(value) ?? '')) return read
-    return { value: 100, warning: 'a duration has no meaning here: it is a number of packets; 100 is used' }
+    const warning = `a duration has no meaning here: it is a number of packets; the default of ${defaultAwaitingRelease} stays`
+    return { value: defaultAwaitingRelease, warning }
   },
 }
 
@@ -91,7 +94,7 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
       'Maximum number of QoS 1 and 2 messages of one client that the broker has not acknowledged. CONNACK reports it to MQTT 5.0 clients; a client that exceeds it is disconnected with reason code 0x93. Some clients, such as MQTT.js, ignore it: set it above the number of messages that they publish at once.',
     appliesOn: 'on-next-connect',
   }),
-  max_awaiting_rel: setting(awaitingRelease, 1_024, {
+  max_awaiting_rel: setting(awaitingRelease, defaultAwaitingRelease, {
     field: 'maxAwaitingRelease',
     description:
       'Maximum number of QoS 2 messages of one session whose PUBREL has not arrived. A further one of an MQTT 5.0 client is rejected with reason code 0x97, unless mqtt.await_rel_timeout frees a packet identifier.',
