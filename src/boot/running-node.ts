@@ -31,7 +31,7 @@ export interface NodeOptions {
   /** The script of a shard; tests use another one. */
   readonly shardEntry?: URL
   readonly restarts?: RestartPolicy
-  /** The members of the cluster, if `cluster.enable` is set. */
+  /** Fixed members of the cluster, for tests; undefined: the database of `cluster.stores` decides. */
   readonly clusterMembers?: ClusterMembers
   /** Time for the shards to stop; less than the ten seconds of the node. */
   readonly shardStopMs?: number

@@ -2,7 +2,7 @@
 
 import { type NodeParts, ShutdownRequests } from '../api/index.ts'
 import { computeClockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
-import { StorageFailure } from '../storage/index.ts'
+import { parseStoreUrl, StorageFailure, type StoreAddress } from '../storage/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
 import { describeFileError, type Logger } from '../telemetry/index.ts'
 import {
@@ -20,6 +20,7 @@ import {
   isDiskFull,
   keepReserve,
   ClusterNode,
+  DatabaseMembers,
   createLibraryReporter,
   type ListenerManager,
   type Monitoring,
@@ -61,8 +62,8 @@ import {
 import { createPluginManager } from './plugin-parts.ts'
 import type { NodeOptions, NodeStart, RunningNode } from './running-node.ts'
 
-const noMembers =
-  'cluster.enable: this version has no membership of nodes yet, so a cluster cannot be started (see Limitations); set it to false'
+const noStores =
+  'cluster.stores: it names no database, and a cluster needs one; set it to the PostgreSQL of the cluster, such as ["postgres://user:password@db1:5432/godwit"]'
 /** Maximum time for the shards to stop: a part of the ten seconds of the node. */
 const defaultShardStopMs = 8_000
 
@@ -70,7 +71,8 @@ const defaultShardStopMs = 8_000
 export async function startParts(options: NodeOptions, foundation: PreparedParts): Promise<NodeStart> {
   const { config } = options
   const { directory, alarms } = foundation
-  if (config.cluster !== undefined && options.clusterMembers === undefined) return { problem: noMembers }
+  const stores = parseClusterStores(options)
+  if ('problem' in stores) return stores
   const undo: Undo = { stop: async () => {} }
   try {
     const store = await openNodeStore({
@@ -80,7 +82,7 @@ export async function startParts(options: NodeOptions, foundation: PreparedParts
       alarms,
     })
     undo.stop = () => store.close()
-    return await startShards({ options, foundation, store, undo })
+    return await startShards({ options, foundation, store, stores, undo })
   } catch (error) {
     // Otherwise shards would serve clients, and nothing would stop them.
     await undo.stop()
@@ -103,21 +105,39 @@ interface ShardsStart {
   readonly options: NodeOptions
   readonly foundation: PreparedParts
   readonly store: NodeStore
+  /** Of `cluster.stores`. */
+  readonly stores: readonly StoreAddress[]
   readonly undo: Undo
 }
 
-async function startShards({ options, foundation, store, undo }: ShardsStart): Promise<NodeStart> {
+/** Returns the databases of `cluster.stores`, or what is wrong with it. */
+function parseClusterStores({
+  config: { cluster },
+  clusterMembers,
+}: NodeOptions): readonly StoreAddress[] | { readonly problem: string } {
+  if (cluster === undefined) return []
+  if (cluster.stores.length === 0 && clusterMembers === undefined) return { problem: noStores }
+  const stores: StoreAddress[] = []
+  for (const [store, url] of cluster.stores.entries()) {
+    const address = parseStoreUrl(url)
+    if ('problem' in address) return { problem: `cluster.stores: number ${store} ${address.problem}` }
+    stores.push(address)
+  }
+  return stores
+}
+
+async function startShards({ options, foundation, store, stores, undo }: ShardsStart): Promise<NodeStart> {
   const { config } = options
   const { log, alarms, directory, name } = foundation
   const clock = computeClockBaseMs(await readClock(store.client))
   const live = createListenerManager(config, foundation, () => supervisor)
-  const cluster = createClusterNode(options, foundation)
+  const { promise: broken, resolve: reportBroken } = Promise.withResolvers<string>()
+  const cluster = createClusterNode(options, foundation, { stores, reportBroken })
   const shardParts = { ...toShardParts(foundation), listeners: live.placed, hosted: cluster?.listHosted() }
   const plan = await planShards({ ...shardParts, clockBaseMs: clock, config })
   const { counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
   const starts = cluster?.addStores(plan.starts) ?? plan.starts
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
-  const { promise: broken, resolve: reportBroken } = Promise.withResolvers<string>()
   const sysTopics = createSysTopics(options, { nodeName: name, counters, readSupervisor: () => supervisor })
   alarms.listen((change, alarm) => sysTopics.publishAlarm(change, alarm))
   const threads = { starts, maxHeapMb: memory.maxHeapMb, reportBroken, cluster }
@@ -147,7 +167,9 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
     await observation.stop()
     sysTopics.stop()
     await plugins.stopAll()
-    await supervisor.stop(options.shardStopMs ?? defaultShardStopMs)
+    const stopMs = options.shardStopMs ?? defaultShardStopMs
+    await cluster?.leave(stopMs)
+    await supervisor.stop(cluster?.hasEnded === true ? 0 : stopMs)
     await cluster?.stop()
     await closeFoundation(foundation, store)
   }
@@ -312,11 +334,20 @@ interface SupervisorDependencies {
 
 /** Returns undefined if the node is alone. */
 function createClusterNode(
-  { config: { cluster: config }, clusterMembers: members }: NodeOptions,
+  { config: { cluster: config }, clusterMembers }: NodeOptions,
   { name: nodeName, log, alarms }: PreparedParts,
+  {
+    stores,
+    reportBroken,
+  }: { readonly stores: readonly StoreAddress[]; readonly reportBroken: (message: string) => void },
 ): ClusterNode | undefined {
-  if (config === undefined || members === undefined) return undefined
-  return new ClusterNode({ config, nodeName, members, log, alarms })
+  if (config === undefined) return undefined
+  const [first, ...others] = stores
+  const ofDatabase =
+    first === undefined ? undefined : new DatabaseMembers({ config, stores: [first, ...others], nodeName, log })
+  const members = clusterMembers ?? ofDatabase
+  if (members === undefined) return undefined
+  return new ClusterNode({ config, stores, nodeName, members, log, alarms, onEnd: reportBroken })
 }
 
 function createSupervisor({

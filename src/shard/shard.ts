@@ -45,6 +45,8 @@ import { ShardMemory } from './runtime/shard-memory.ts'
 import { ShardHistograms } from './observe/shard-histograms.ts'
 import { isStoreRead, StoreReads } from './store/store-reads.ts'
 import type { ShardDependencies } from './runtime/shard-dependencies.ts'
+import { readClocks } from './runtime/clock.ts'
+import { GatedPort, OutputGate } from './runtime/output-gate.ts'
 import { Turn } from './runtime/turn.ts'
 import { maxUnencodedSends } from './runtime/turn-limits.ts'
 
@@ -82,6 +84,8 @@ export class Shard {
   #decoderOptions: PacketDecoderOptions
   readonly #waiting = new WaitUntil()
   readonly #timer = new DeadlineTimer(() => this.#runGuarded(this.#turn.planEnd))
+  /** Undefined: the node is not part of a cluster. */
+  readonly #gate: OutputGate | undefined
 
   constructor(dependencies: ShardDependencies) {
     this.#dependencies = dependencies
@@ -127,7 +131,9 @@ export class Shard {
       ...shared,
     })
     const { eventLog } = this
-    this.writer = new PacketWriter({ turn, counters, eventLog, maxUnsentBytesTotal })
+    const lease = dependencies.start.clusterStore?.lease
+    this.#gate = lease === undefined ? undefined : new OutputGate({ lease, readClocks })
+    this.writer = new PacketWriter({ turn, counters, eventLog, maxUnsentBytesTotal, gate: this.#gate })
     this.reader = new PacketReader({
       core: this.core,
       turn,
@@ -245,7 +251,7 @@ export class Shard {
   /** Adds the link to another shard, of this node or of another one. */
   addLink(peer: PeerNumber, port: LinkPort, isRemote: boolean): void {
     if (this.peers === undefined) throw createAssertionError(`link to shard ${peer}, but the node has one shard`)
-    this.peers.add(peer, port, isRemote)
+    this.peers.add(peer, this.#gate === undefined ? port : new GatedPort(port, this.#gate), isRemote)
   }
 
   /** From now on, other shards may relay connections of clients to this shard. */

@@ -39,6 +39,16 @@ export async function reservePort(t: Scope): Promise<number> {
   throw new Error(`no port from ${firstPort} to ${firstPort + portCount - 1} is free`)
 }
 
+/** Returns a port whose next port is free as well. */
+export async function reservePortPair(t: Scope): Promise<number> {
+  let port = await reservePort(t)
+  for (;;) {
+    const next = await reservePort(t)
+    if (next === port + 1) return port
+    port = next
+  }
+}
+
 async function listen(port: number): Promise<Server | undefined> {
   const server = createServer((socket) => socket.destroy())
   server.listen({ host: '127.0.0.1', port, exclusive: true })

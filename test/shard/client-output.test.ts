@@ -21,6 +21,7 @@ class OutputDependencies implements ClientOutputDependencies {
   readonly writer = {
     buffers: new WriteBuffers(),
     encodeRound: 1,
+    isHeld: false,
     scheduleFlush: (output: ClientOutput): void => void this.dirty.push(output),
     countSentBytes(): void {},
   }

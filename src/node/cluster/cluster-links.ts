@@ -135,6 +135,11 @@ export class ClusterLinks {
     return { isOpen: this.#open.get(life) === true, lastFailure: this.#failures.get(name) }
   }
 
+  /** Sends heartbeats now, and not only twice per second. */
+  sendHeartbeats(): void {
+    this.#heartbeats.tick()
+  }
+
   async stop(): Promise<void> {
     await Promise.all([this.#sockets.close(), this.#thread.stop()])
   }

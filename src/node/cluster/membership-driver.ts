@@ -3,7 +3,6 @@
 import {
   describeMembership,
   type HomeOutput,
-  type Instant,
   LeaseCell,
   type Life,
   Membership,
@@ -18,6 +17,7 @@ import {
   type ShardVersion,
   type StopReason,
 } from '../../cluster/index.ts'
+import { readClocks } from '../../shard/index.ts'
 import { claimShard, MembershipConnection, type StoreAddress } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 
@@ -247,11 +247,6 @@ export class MembershipDriver {
     this.#commands.clear()
     this.#options.callbacks.onOwnLifeEnded(reason)
   }
-}
-
-/** The monotonic clock is the same for all threads of a process, which `performance.now()` is not. */
-export function readClocks(): Instant {
-  return { monotonicMs: Number(process.hrtime.bigint()) / 1_000_000, wallMs: Date.now() }
 }
 
 function describeError(error: unknown): string {

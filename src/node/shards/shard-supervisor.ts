@@ -50,6 +50,8 @@ export interface ShardThreadObserver {
   handleThreadEnd(shard: number): void
   /** Another node is the home of the shard, and its thread ends. */
   handleHomeLost(shard: number, reason: string): void
+  /** The shard failed too often, and is not started again. */
+  handleRestartLimit(shard: number, message: string): void
   /** The link to a shard of another node ended, because its bytes could not be read. */
   handleLinkFailure(shard: number): void
 }
@@ -91,7 +93,10 @@ export class ShardSupervisor {
           log,
           restarts,
           maxHeapMb,
-          onRestartLimit: (message) => options.onRestartLimit(message),
+          onRestartLimit: (message) => {
+            if (this.#threads === undefined) options.onRestartLimit(message)
+            else this.#threads.handleRestartLimit(number, message)
+          },
           quarantine: (suspect) => options.quarantine(suspect),
           alarms: options.alarms,
           onBridges: (reports) => this.onBridges(number, reports),

@@ -76,7 +76,10 @@ export interface SupervisedShardOptions {
   onThreadEnd(start: ShardStart): void
 }
 
-export type ShardStartOutcome = { readonly ready: true } | { readonly ready: false; readonly message: string }
+export type ShardStartOutcome =
+  | { readonly ready: true }
+  /** `isInternal`: its thread failed with an internal error, as because of a record. */
+  | { readonly ready: false; readonly message: string; readonly isInternal: boolean }
 
 /** Maximum number of stored names of records; when it is exceeded, all are deleted. */
 const maxEarlierCandidates = 1_000
@@ -205,7 +208,7 @@ export class SupervisedShard {
       await worker.terminate()
     }
     this.#state = 'stopped'
-    this.#settleFirstStart?.({ ready: false, message: 'the node is stopped' })
+    this.#settleFirstStart?.({ ready: false, message: 'the node is stopped', isInternal: false })
   }
 
   #requestStop(deadlineMs: number): Promise<void> {
@@ -335,6 +338,7 @@ export class SupervisedShard {
     if (this.#isInternalError) this.#logEvent('error', 'shard did not start', endReport)
     settle({
       ready: false,
+      isInternal: this.#isInternalError,
       message: this.#isInternalError ? `a shard did not start: ${selectFirstLine(endReport)}` : endReport,
     })
   }

@@ -39,6 +39,8 @@ interface Writer {
   readonly buffers: WriteBuffers
   /** Number of the list of sends that is being encoded. */
   readonly encodeRound: number
+  /** Nothing may be passed to a stream now: `scheduleFlush` does it later. */
+  readonly isHeld: boolean
   /** The buffer must be flushed at the end of the turn. */
   scheduleFlush(output: ClientOutput): void
   /** A number of bytes was passed to the stream. */
@@ -317,7 +319,10 @@ export class ClientOutput implements StreamReceiver {
     this.#writing = undefined
     this.unreadResponseBytes = 0
     if (this.isClosed) return
-    if (this.#used > 0 || this.#segments !== undefined) this.flush()
+    if (this.#used > 0 || this.#segments !== undefined) {
+      if (this.#writer.isHeld) this.#writer.scheduleFlush(this)
+      else this.flush()
+    }
     this.#dependencies.reader.handleSent(this)
   }
 

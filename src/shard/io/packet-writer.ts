@@ -6,6 +6,7 @@
 import type { SendList } from '../../core/index.ts'
 import { counterCells, type Counters } from '../../telemetry/index.ts'
 import type { Tracer } from '../observe/tracer.ts'
+import type { OutputGate } from '../runtime/output-gate.ts'
 import type { Turn } from '../runtime/turn.ts'
 import type { ClientOutput } from './client-output.ts'
 import { DeferredCloses } from './deferred-closes.ts'
@@ -20,6 +21,8 @@ export interface PacketWriterDependencies {
   readonly eventLog: { readonly tracer: Tracer | undefined }
   /** Maximum unsent bytes of all connections together. */
   readonly maxUnsentBytesTotal: number
+  /** Undefined: the node is not part of a cluster. */
+  readonly gate: OutputGate | undefined
 }
 
 export class PacketWriter {
@@ -70,7 +73,14 @@ export class PacketWriter {
     this.#dependencies.counters.cells[counterCells.bytesSent] += bytes
   }
 
+  /** Nothing may be passed to a stream now. */
+  get isHeld(): boolean {
+    const { gate } = this.#dependencies
+    return gate !== undefined && !gate.isOpen
+  }
+
   flush(): void {
+    if (this.isHeld) return this.#dependencies.gate?.wait(this.#dependencies.turn.planEnd)
     this.#flushQueue.flush(this.buffers.takenBytes > this.#dependencies.maxUnsentBytesTotal)
   }
 }

@@ -111,6 +111,8 @@ export interface ClusterStore {
   readonly isReplicated: boolean
   readonly life: string
   readonly epoch: number
+  /** See `LeaseCell`. Undefined: the members of the cluster are fixed, and no life ends. */
+  readonly lease: SharedArrayBuffer | undefined
 }
 
 /** `workerData` of a shard. */

@@ -3,6 +3,7 @@
 // that they can compare times.
 
 import { performance } from 'node:perf_hooks'
+import type { Instant } from '../../cluster/index.ts'
 
 /** The clock of a shard: whole milliseconds since 1970, never decreasing. */
 export interface Time {
@@ -26,6 +27,11 @@ export class Clock implements Time {
   nowMs(): number {
     return Math.floor(this.#offsetMs + performance.now())
   }
+}
+
+/** Returns the clocks of a lease. */
+export function readClocks(): Instant {
+  return { monotonicMs: readMonotonicMs(), wallMs: Date.now() }
 }
 
 /** The same in all threads of this process. */

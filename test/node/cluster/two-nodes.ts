@@ -5,7 +5,7 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Scope } from '../../e2e/godwit-process.ts'
 import { atEnd, temporaryFolder } from '../../e2e/godwit-process.ts'
-import { reservePort } from '../../e2e/reserve-port.ts'
+import { reservePortPair } from '../../e2e/reserve-port.ts'
 import { connected } from '../../e2e/mqtt-client.ts'
 import type { NodeOptions, RunningNode } from '../../../src/boot/running-node.ts'
 import { computeOwnerShard } from '../../../src/core/index.ts'
@@ -22,7 +22,8 @@ type Members = NonNullable<NodeOptions['clusterMembers']>
 class FixedMembers implements Members {
   readonly life: string
   view: Members['view']
-  onChange: (view: Members['view']) => void = () => {}
+  readonly lease = undefined
+  #events: Parameters<Members['start']>[0] | undefined
 
   constructor(life: string, view: Members['view']) {
     this.life = life
@@ -31,17 +32,24 @@ class FixedMembers implements Members {
 
   change(view: Members['view']): void {
     this.view = view
-    this.onChange(view)
+    this.#events?.onChange(view)
   }
-}
 
-/** Returns a port whose next port is free as well. */
-async function reservePortPair(t: Scope): Promise<number> {
-  let port = await reservePort(t)
-  for (;;) {
-    const next = await reservePort(t)
-    if (next === port + 1) return port
-    port = next
+  start(events: Parameters<Members['start']>[0]): void {
+    this.#events = events
+  }
+
+  /** Homes and lives do not depend on what a node reports. */
+  report(): void {}
+  setLink(): void {}
+  receiveHeartbeat(): void {}
+
+  createHeartbeat(): ReturnType<Members['createHeartbeat']> {
+    return { wallClockMs: Date.now(), hasLease: true, version: 0, silenceMs: 0, stores: [] }
+  }
+
+  async stop(): Promise<void> {
+    this.#events = undefined
   }
 }
 
@@ -121,7 +129,7 @@ export class TwoNodes {
         ? undefined
         : { life: this.#lives[shard % 2], epoch: shard % 2 === 1 ? this.#epoch : 1 },
     )
-    return { others: isAlone ? [] : others, homes }
+    return { others: isAlone ? [] : others, homes, lost: new Set() }
   }
 
   /** Stops node 1, and ends its life for node 0. */
@@ -136,7 +144,7 @@ export class TwoNodes {
     this.#epoch++
     await take(life, this.#epoch)
     const homes = Array.from({ length: shards }, (_, shard) => ({ life, epoch: shard % 2 === 1 ? this.#epoch : 1 }))
-    this.#members[0].change({ others: [], homes })
+    this.#members[0].change({ others: [], homes, lost: new Set() })
   }
 
   get lives(): readonly string[] {
