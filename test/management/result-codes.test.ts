@@ -35,6 +35,8 @@ describe('the error for an unknown path or method suggests the correct one:', ()
     ['GET', '/api/v4/client', /did you mean \/api\/v4\/clients\?/],
     ['GET', '/api/v4/cleints/some-id', /did you mean \/api\/v4\/clients\/some-id\?/],
     ['GET', '/api/v5/usres', /did you mean \/api\/v5\/users\?/],
+    ['POST', '/api/v4/client', /did you mean GET \/api\/v4\/clients\?/],
+    ['DELETE', '/api/v4/client/some-id', /did you mean \/api\/v4\/clients\/some-id\?/],
     ['GET', '/nothing/like/this/at/all', /^there is no GET \/nothing\/like\/this\/at\/all$/],
   ] as const
   for (const [method, path, expected] of cases) {

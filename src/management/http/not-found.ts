@@ -25,7 +25,7 @@ export function refuseUnknownPath(endpoints: Endpoints, method: string, url: str
   const problem = `there is no ${method} ${path.slice(0, maxPathInMessage)}`
   const successor = findReplacementPath(path)
   if (successor !== undefined) return refuse('unknownError', `${problem} any more; use ${successor}`, 404)
-  const suggestion = suggestPath(endpoints, path.replace(/(?<=.)\/$/, ''))
+  const suggestion = suggestPath(endpoints, method, path.replace(/(?<=.)\/$/, ''))
   return refuse('unknownError', suggestion === undefined ? problem : `${problem}; ${suggestion}`, 404)
 }
 
@@ -59,23 +59,28 @@ function listServedPaths(endpoints: Endpoints): readonly Served[] {
   return served
 }
 
-/** Returns the methods of this path, or the path that was probably meant. */
-function suggestPath(endpoints: Endpoints, path: string): string | undefined {
+/** Returns the methods of this path, or the path that was probably meant: one with this method, or else another one with its methods. */
+function suggestPath(endpoints: Endpoints, method: string, path: string): string | undefined {
   const segments = path.split('/')
   const same = listServedPaths(endpoints).filter((served) => matches(served.segments, segments))
   if (same.length > 0) return `use ${[...new Set(same.flatMap(({ methods }) => methods))].join(' or ')}`
   // Parameters cannot be compared, so only paths of the same length that differ in one word are candidates.
   const candidates = listServedPaths(endpoints).filter((served) => served.segments.length === segments.length)
-  const near = new Map<string, string>()
-  for (const { segments: known } of candidates) {
+  const near = new Map<string, readonly string[]>()
+  for (const { segments: known, methods } of candidates) {
     const wrong = known.findIndex((word, index) => !word.startsWith(':') && word !== segments[index])
     const others = known.filter((_, index) => index !== wrong)
     const rest = segments.filter((_, index) => index !== wrong)
-    if (wrong >= 0 && matches(others, rest))
-      near.set(segments.with(wrong, known[wrong] ?? '').join('/'), known[wrong] ?? '')
+    if (wrong < 0 || !matches(others, rest)) continue
+    const found = segments.with(wrong, known[wrong] ?? '').join('/')
+    near.set(found, [...(near.get(found) ?? []), ...methods])
   }
-  const nearest = findNearestKey(path, near.keys())
-  return nearest === undefined ? undefined : `did you mean ${nearest.slice(0, maxPathInMessage)}?`
+  const withMethod = [...near].filter(([, methods]) => methods.includes(method)).map(([found]) => found)
+  const nearest = findNearestKey(path, withMethod)
+  if (nearest !== undefined) return `did you mean ${nearest.slice(0, maxPathInMessage)}?`
+  const other = findNearestKey(path, near.keys())
+  if (other === undefined) return undefined
+  return `did you mean ${[...new Set(near.get(other))].join(' or ')} ${other.slice(0, maxPathInMessage)}?`
 }
 
 function matches(known: readonly string[], segments: readonly string[]): boolean {
