@@ -142,7 +142,14 @@ describe('GET /dropped', () => {
       ['shut/c', 'shut/b', 'shut/a'],
     )
     const { ts, ...last } = all.json.data[0]
-    assert.deepEqual(last, { topic: 'shut/c', qos: 1, reason: 'not-allowed', publisher: 'c', clientid: '' })
+    assert.deepEqual(last, {
+      topic: 'shut/c',
+      qos: 1,
+      reason: 'not-allowed',
+      plugin: null,
+      publisher: 'c',
+      clientid: '',
+    })
     assert.ok(ts > beganMs && ts <= Date.now() + 1_000)
   })
 
@@ -206,6 +213,7 @@ describe('GET /clients/:clientid/timeline', () => {
     )
     assert.equal(response.json.data[2].reason_code, 0x8e)
     assert.equal(response.json.data[0].ip_address, '127.0.0.1')
+    assert.match(response.json.data[8].text, /^the session ended with its connection \(expiry 0\)/)
     for (const [index, topic] of [
       [5, 'shut/a'],
       [6, 'shut/b'],

@@ -23,7 +23,7 @@ const refused = (clientId: string): BrokerEvent => ({
   text: 'not allowed to connect',
 })
 
-const ended = (clientId: string): BrokerEvent => ({ event: 'session-ended', clientId })
+const ended = (clientId: string): BrokerEvent => ({ event: 'session-ended', clientId, cause: 'disconnected' })
 
 const limits = { clients: 3, unauthenticated: 2, entries: 4, idCharacters: 100 }
 
@@ -43,6 +43,7 @@ test('a timeline has the events in order, and counts repeated ones', () => {
   assert.deepEqual(first, { event: 'refused', atMs: 2, count: 2, text, reasonCode: 0x87, address })
   assert.deepEqual([second?.event, second?.atMs, second?.address], ['connected', 3, address])
   assert.deepEqual([third?.event, third?.atMs], ['session-ended', 4])
+  assert.match(third?.text ?? '', /^the session ended with its connection \(expiry 0\)/)
   assert.deepEqual(timelines.listEntries('nobody'), [])
 })
 

@@ -38,7 +38,7 @@ export function endNamespaceSessions(
     const { connection } = session
     dropWill(state, session)
     session.expirySeconds = 0
-    if (connection === undefined) endSession(state, session)
+    if (connection === undefined) endSession(state, session, 'administrator')
     else {
       const text = 'its namespace was deleted'
       endConnection(state, connection, { reason: reasonCodes.administrativeAction, text, publishWill: false })

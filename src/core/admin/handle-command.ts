@@ -94,7 +94,7 @@ function kick(
   if (session === undefined || (connection === undefined && !endsSession))
     return completeCommand(state.outputs, requestId, { done: false, why: 'no-such-client' })
   if (endsSession) session.expirySeconds = 0
-  if (connection === undefined) endSession(state, session)
+  if (connection === undefined) endSession(state, session, 'administrator')
   else {
     const text = 'disconnected by the administrator'
     endConnection(state, connection, { reason: reasonCodes.administrativeAction, text, publishWill: true })

@@ -187,7 +187,7 @@ function findResumableSession(state: BrokerState, clientId: string, connect: Con
   settleDelayedWill(state, clientId)
   const session = state.sessions.get(clientId)
   if (session !== undefined && (connect.cleanStart || hasExpired(state.nowMs, session))) {
-    endSession(state, session)
+    endSession(state, session, 'replaced')
     return undefined
   }
   if (session !== undefined) cancelOrPublishWill(state, session)

@@ -128,6 +128,12 @@ export type MessageRecordKey =
   | { readonly kind: 'retained'; readonly topic: string }
 
 /** For logs, counters and lists of the management API. The broker does not depend on them. */
+/**
+ * Why a session ended. `disconnected`: its expiry interval is 0, so it ends with its connection. `replaced`: the client connected with a new
+ * session.
+ */
+export type SessionEndCause = 'disconnected' | 'expired' | 'replaced' | 'administrator'
+
 export type BrokerEvent =
   /** CONNECT named a client ID whose session belongs to another identity. `client-refused` follows. */
   | {
@@ -165,7 +171,7 @@ export type BrokerEvent =
   /** The client was silent for longer than its keep alive, but not long enough to be disconnected. */
   | { readonly event: 'keep-alive-gap'; readonly connection: Connection; readonly clientId: string }
   | { readonly event: 'session-taken-over'; readonly clientId: string }
-  | { readonly event: 'session-ended'; readonly clientId: string }
+  | { readonly event: 'session-ended'; readonly clientId: string; readonly cause: SessionEndCause }
   /**
    * A read of the queue skipped records that are on disk. They were read again, so nothing is lost, but the read has a
    * defect.

@@ -4,6 +4,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { ForwardParts, Parts, PermitParts, QueueParts, RedeliverParts } from '../state/parts.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Batches } from '../model/batches.ts'
+import type { SessionEndCause } from '../model/outputs.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import {
   createPersistentQueue,
@@ -32,7 +33,7 @@ export function detachSession(state: BrokerState, session: Session, options: { p
   cancelReplays(state, session, undefined)
   state.sessions.connected--
   publishOrDropWill(state, session, options.publishWill)
-  if (session.expirySeconds === 0) return endSession(state, session)
+  if (session.expirySeconds === 0) return endSession(state, session, 'disconnected')
   // While the broker stops, all clients disconnect. A message that reassigned to another member would lose the information that it was sent
   // before.
   if (!state.isShuttingDown) reassignSharedDeliveries(state, session)
@@ -80,7 +81,7 @@ export function moveQueueToDisk(memory: MemoryAccount, session: Session): void {
 const sessionDeadlines = ['session-expiry', 'will-due', 'retry'] as const
 
 /** Deletes the session. Its will is published, and its messages of shared subscriptions go to other members. */
-export function endSession(state: BrokerState, session: Session): void {
+export function endSession(state: BrokerState, session: Session, cause: SessionEndCause): void {
   state.bridges.clientFilters?.forget(session)
   state.sessions.remove(session)
   session.absence = undefined
@@ -102,7 +103,7 @@ export function endSession(state: BrokerState, session: Session): void {
     storePendingWill(state, session.clientId)
   }
   releaseReferences(session)
-  state.outputs.events.push({ event: 'session-ended', clientId: session.clientId })
+  state.outputs.events.push({ event: 'session-ended', clientId: session.clientId, cause })
 }
 
 /**

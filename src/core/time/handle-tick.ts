@@ -142,7 +142,7 @@ function waitForKeepAlive(
 
 function expireSession(state: BrokerState, session: Session): void {
   // If the client was connected in between, another deadline exists.
-  if (hasExpired(state.nowMs, session)) endSession(state, session)
+  if (hasExpired(state.nowMs, session)) endSession(state, session, 'expired')
 }
 
 function publishDueWill(state: BrokerState, session: Session): void {

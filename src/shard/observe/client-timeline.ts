@@ -4,7 +4,7 @@
 //   refused:    'x7f2'   ──► refused, refused                            client IDs that were never accepted; anyone can invent
 //                                                                        them, so they use no space of accepted clients
 
-import type { BrokerEvent, Connection } from '../../core/index.ts'
+import type { BrokerEvent, Connection, SessionEndCause } from '../../core/index.ts'
 import type { TimelineEntry } from '../messages/query-types.ts'
 
 export interface TimelineLimits {
@@ -132,6 +132,13 @@ function isSame(one: TimelineEntry, other: TimelineEntry): boolean {
   return isRepeated && one.event === other.event && one.text === other.text && one.address === other.address
 }
 
+const endTexts: Readonly<Record<SessionEndCause, string>> = {
+  disconnected: 'the session ended with its connection (expiry 0)',
+  expired: 'the session expired: its client did not connect within the session expiry interval',
+  replaced: 'the client connected with a new session (Clean Start), which replaced this one',
+  administrator: 'an administrator ended the session',
+}
+
 function toEntry(event: BrokerEvent, atMs: number): TimelineEntry | undefined {
   switch (event.event) {
     case 'client-connected': {
@@ -145,7 +152,7 @@ function toEntry(event: BrokerEvent, atMs: number): TimelineEntry | undefined {
     case 'session-taken-over':
       return createEntry('taken-over', { atMs, text: 'another connection used the same client ID' })
     case 'session-ended':
-      return createEntry('session-ended', { atMs, text: 'the session and its messages were deleted' })
+      return createEntry('session-ended', { atMs, text: `${endTexts[event.cause]}: it and its messages were deleted` })
     case 'message-dropped':
       return createEntry('message-dropped', { atMs, text: event.reason })
     case 'packet-refused':
