@@ -120,7 +120,9 @@ export class SlowReads {
 
   private slowStore(shardRun: ShardRun): Store {
     const inner: Pick<Store, 'readQueue'> = { readQueue: (range) => this.source().readQueue(range) }
-    const others = new Proxy({} as Store, { get: () => assert.fail('the readers only read queues') })
+    const others = new Proxy({} as Store, {
+      get: (_, key) => (key === 'keepsSnapshots' ? true : assert.fail('the readers only read queues')),
+    })
     return withReadQueue(others, (range) => this.readQueue(inner, shardRun, range))
   }
 
