@@ -136,6 +136,6 @@ export { importSessions, type SessionsImport } from './backup/import/import-sess
 export { type TableChange } from './backup/import/import-tables.ts'
 
 export { type Monitoring, observeNode } from './monitoring.ts'
-export { type ListedPlugin, PluginManager } from './plugins/plugin-manager.ts'
+export { hasStarted, type ListedPlugin, PluginManager } from './plugins/plugin-manager.ts'
 export { ModuleAlarms } from './observe/module-alarms.ts'
 export { createBackedUpPlugins } from './backup/plugin-records.ts'

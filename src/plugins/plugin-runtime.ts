@@ -8,13 +8,16 @@ export type StartResult = { readonly started: true } | { readonly started: false
 /** Without the permission `net`: whether a network namespace of the system refuses the network, or only the process itself. */
 export type NetworkAccess = 'allowed' | 'refused-by-system' | 'refused-by-process'
 
-/** A started plugin. A plugin that was never started, or was stopped, has no state. */
+/** A started or suspended plugin. A plugin that was never started, or was stopped, has no state. */
 export interface PluginState {
   readonly name: string
   readonly version: string
-  /** `restarting`: its process has ended, or was killed, and starts again after a delay. */
-  readonly status: 'running' | 'restarting'
-  /** Why its process ended, or why its calls fail; undefined: it works. */
+  /**
+   * `restarting`: its process has ended, or was killed, and starts again after a delay. `suspended`: it cannot start; its hooks fail without
+   * a call until it is started or stopped.
+   */
+  readonly status: 'running' | 'restarting' | 'suspended'
+  /** Why its process ended, why it is suspended, or why its calls fail; undefined: it works. */
   readonly problem: string | undefined
   /** 0 while it has none. */
   readonly processId: number
@@ -42,5 +45,10 @@ export interface PluginRuntime {
   replace(plugin: InstalledPlugin): Promise<StartResult>
   /** Order of the hooks of started plugins, by name. Names that are missing come last, in the order of their start. */
   setOrder(names: readonly string[]): void
+  /**
+   * Keeps the hooks of an enabled plugin that cannot start, without a process: each call fails, so that `on_failure` decides and clients are
+   * not let in. `reason` is a text for administrators. Resolves when the hooks are in place.
+   */
+  suspend(plugin: InstalledPlugin, reason: string): Promise<void>
   states(): readonly PluginState[]
 }

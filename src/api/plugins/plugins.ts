@@ -3,7 +3,7 @@
 import { mask } from '../../config/index.ts'
 import type { Caller, ReplyOf } from '../../contract/index.ts'
 import { ApiError, type Handlers, MalformedUpload, refuseFor } from '../../management/index.ts'
-import type { ListedPlugin, PluginManager } from '../../node/index.ts'
+import { hasStarted, type ListedPlugin, type PluginManager } from '../../node/index.ts'
 import {
   formatPermission,
   formatVersionedName,
@@ -111,12 +111,12 @@ async function toRow(plugin: ListedPlugin, { nodeName: node, plugins }: Dependen
     permissions: manifest.permissions.map(formatPermission),
     hooks: [...manifest.hooks],
     enabled: isEnabled,
-    network: state?.network ?? 'unknown',
+    network: state !== undefined && hasStarted(plugin) ? state.network : 'unknown',
     problem: state?.problem ?? '',
     calls: state?.calls ?? 0,
     failures: state?.failures ?? 0,
     pending: state?.pending ?? 0,
     restarts: state?.restarts ?? 0,
-    running_status: [{ node, status: state === undefined ? 'stopped' : 'running' }],
+    running_status: [{ node, status: hasStarted(plugin) ? 'running' : 'stopped' }],
   }
 }

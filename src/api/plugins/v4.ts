@@ -2,7 +2,7 @@
 
 import type { ReplyOf } from '../../contract/index.ts'
 import { type ApiError, type Handlers, refuse } from '../../management/index.ts'
-import type { ListedPlugin, PluginManager } from '../../node/index.ts'
+import { hasStarted, type ListedPlugin, type PluginManager } from '../../node/index.ts'
 import type { ApiContext } from '../context/api-context.ts'
 import type { v4PluginEndpoints } from './v4-endpoints.ts'
 
@@ -26,10 +26,13 @@ export function createV4PluginHandlers({
 }
 
 async function control(plugins: PluginManager, name: string, action: Action): Promise<{ code: 0 } | ApiError> {
-  const isLoaded = plugins.find(name)?.state !== undefined
-  if (plugins.find(name) === undefined) return refuse('unknownError', `there is no plugin ${JSON.stringify(name)}`, 404)
-  if (action === 'load' && isLoaded) return refuse('pluginEnabled', `the plugin ${JSON.stringify(name)} is loaded`)
-  if (action !== 'load' && !isLoaded) return refuse('pluginClosed', `the plugin ${JSON.stringify(name)} is not loaded`)
+  const plugin = plugins.find(name)
+  if (plugin === undefined) return refuse('unknownError', `there is no plugin ${JSON.stringify(name)}`, 404)
+  if (action === 'load' && hasStarted(plugin))
+    return refuse('pluginEnabled', `the plugin ${JSON.stringify(name)} is loaded`)
+  // A suspended plugin can be loaded, because it does not run, and unloaded, because it is enabled.
+  if (action !== 'load' && plugin.state === undefined)
+    return refuse('pluginClosed', `the plugin ${JSON.stringify(name)} is not loaded`)
   const outcome = await plugins[methods[action]](name)
   if (!('reason' in outcome)) return { code: 0 }
   if (outcome.reason === 'NOT_FOUND') return refuse('unknownError', outcome.problem, 404)
@@ -38,14 +41,14 @@ async function control(plugins: PluginManager, name: string, action: Action): Pr
 
 const methods = { load: 'start', unload: 'stop', reload: 'reload' } as const satisfies Record<Action, string>
 
-function toRow({ record, state }: ListedPlugin): Row {
-  const { name, version, manifest } = record
+function toRow(plugin: ListedPlugin): Row {
+  const { name, version, manifest } = plugin.record
   const authenticates = manifest.hooks.some((hook) => hook === 'client.authenticate' || hook === 'client.authorize')
   return {
     name,
     version,
     description: manifest.description ?? '',
-    active: state !== undefined,
+    active: hasStarted(plugin),
     type: authenticates ? 'auth' : 'feature',
   }
 }

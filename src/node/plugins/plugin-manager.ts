@@ -41,6 +41,11 @@ export interface ListedPlugin extends LibraryPlugin {
   readonly state: PluginState | undefined
 }
 
+/** Returns whether the plugin has a process, or gets one again. */
+export function hasStarted({ state }: ListedPlugin): boolean {
+  return state !== undefined && state.status !== 'suspended'
+}
+
 /** Archives that are unpacked at the same time. Each takes up to 100 MiB of disk. */
 const maxInstallations = 2
 
@@ -94,7 +99,10 @@ export class PluginManager implements ConfigConsumer {
     return this.#library.readArchive(plugin)
   }
 
-  /** Starts the enabled plugins, all at the same time. A plugin that does not start raises an alarm. */
+  /**
+   * Starts the enabled plugins, all at the same time. A plugin that does not start raises an alarm, and its hooks fail: without them, the broker
+   * would accept clients that the plugin refuses.
+   */
   async startEnabled(): Promise<void> {
     this.runtime.setOrder(this.#listNames())
     const enabled = this.#library.list().filter(({ record }) => record.isEnabled)
@@ -102,6 +110,7 @@ export class PluginManager implements ConfigConsumer {
       enabled.map(async (plugin) => {
         const problem = await this.#startProcess(plugin)
         if (problem === undefined) return
+        await this.runtime.suspend(this.#toInstalled(plugin), problem)
         const { name } = plugin.record
         this.#log.warn('plugin not started', { plugin: name, why: problem })
         this.#alarms.raise(toAlarmName(name), `plugin ${name} was not started: ${problem}`, alarmSource)
@@ -135,12 +144,12 @@ export class PluginManager implements ConfigConsumer {
     }
   }
 
-  /** Starts the plugin, now and with the broker. Does nothing if it is started. */
+  /** Starts the plugin, now and with the broker. Does nothing if it is started. A suspended plugin that does not start stays suspended. */
   start(name: string): Promise<LibraryPlugin | PluginRefusal> {
     return this.#change(name, async (plugin) => {
-      if (plugin.state !== undefined) return plugin
+      if (hasStarted(plugin)) return plugin
       const problem = await this.#startProcess(plugin)
-      if (problem !== undefined) return this.#refuseStart(plugin, problem)
+      if (problem !== undefined) return refuse('PARAM_ERROR', `${plugin.record.name} was not started: ${problem}`)
       return this.#library.setEnabled(plugin.record.name, true)
     })
   }
@@ -229,17 +238,17 @@ export class PluginManager implements ConfigConsumer {
     return this.#runInTurn(async () => {
       const before = this.#settings
       this.#settings = after
-      const replaced: LibraryPlugin[] = []
+      const replaced: ListedPlugin[] = []
       for (const plugin of this.list()) {
         const { name } = plugin.record
         if (plugin.state === undefined || hasSameSettings(name, before, after)) continue
-        const problem = await this.#replaceProcess(plugin)
+        const problem = await this.#applySettings(plugin)
         if (problem === undefined) {
           replaced.push(plugin)
           continue
         }
         this.#settings = before
-        for (const one of replaced) await this.#replaceProcess(one)
+        for (const one of replaced) await this.#applySettings(one)
         return { problem: `plugins.${name}: the plugin does not start with these settings: ${problem}` }
       }
       this.runtime.setOrder(this.#listNames())
@@ -278,12 +287,6 @@ export class PluginManager implements ConfigConsumer {
     return installed
   }
 
-  async #refuseStart({ record }: LibraryPlugin, problem: string): Promise<PluginRefusal> {
-    if (record.isEnabled) await this.#library.setEnabled(record.name, false)
-    this.#alarms.end(toAlarmName(record.name), 'an administrator has tried to start it', alarmSource)
-    return refuse('PARAM_ERROR', `${record.name} was not started: ${problem}`)
-  }
-
   /** Returns why the plugin does not start; undefined: it is started. */
   async #startProcess(plugin: LibraryPlugin): Promise<string | undefined> {
     const problem = await this.#findObstacle(plugin)
@@ -299,7 +302,17 @@ export class PluginManager implements ConfigConsumer {
     const problem = await this.#findObstacle(plugin)
     if (problem !== undefined) return problem
     const replaced = await this.runtime.replace(this.#toInstalled(plugin))
-    return replaced.started ? undefined : replaced.reason
+    if (!replaced.started) return replaced.reason
+    this.#endStartAlarm(plugin.record.name, 'it was started')
+    return undefined
+  }
+
+  /** Returns why the plugin does not start with the settings. A plugin that was suspended stays so, with the settings. */
+  async #applySettings(plugin: ListedPlugin): Promise<string | undefined> {
+    const problem = await this.#replaceProcess(plugin)
+    if (problem === undefined || plugin.state?.status !== 'suspended') return problem
+    await this.runtime.suspend(this.#toInstalled(plugin), problem)
+    return undefined
   }
 
   async #stopProcess(name: string): Promise<void> {

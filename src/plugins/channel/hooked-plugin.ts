@@ -133,6 +133,11 @@ export class HookedPlugin {
   }
 
   #start(call: HookCall<object>): void {
+    if (this.#plan.isSuspended) {
+      // The node has raised the alarm, and no failure may delay the first call after the start.
+      this.#row[pluginCells.failures]++
+      return call.onAnswer(undefined)
+    }
     const channel = this.#channel
     if (channel === undefined || !channel.isOpen) {
       this.#recordFailure('it has no process')

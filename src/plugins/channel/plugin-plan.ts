@@ -13,6 +13,8 @@ export interface PlannedPlugin {
   readonly name: string
   /** Number of the process that gets the calls; 0: it has none now. */
   readonly process: number
+  /** It cannot start: its hooks fail without a call. */
+  readonly isSuspended: boolean
   readonly hooks: readonly HookName[]
   readonly filters: PluginFilters
   readonly timeoutMs: number

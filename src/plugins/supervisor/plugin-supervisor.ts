@@ -49,19 +49,30 @@ export class PluginSupervisor implements PluginRuntime {
   async start(plugin: InstalledPlugin): Promise<StartResult> {
     const { name } = plugin.manifest
     if (this.#plugins.has(name)) return this.replace(plugin)
+    const supervised = this.#createSupervised(plugin)
+    const result = await supervised.start()
+    if (!result.started) return result
+    this.#plugins.set(name, supervised)
+    await this.#applyPlan()
+    return result
+  }
+
+  async suspend(plugin: InstalledPlugin, reason: string): Promise<void> {
+    const { name } = plugin.manifest
+    const supervised = this.#plugins.get(name) ?? this.#createSupervised(plugin)
+    this.#plugins.set(name, supervised)
+    await supervised.suspend(plugin, reason)
+  }
+
+  #createSupervised(plugin: InstalledPlugin): SupervisedPlugin {
     const { shards, log } = this.#dependencies
-    const supervised = new SupervisedPlugin(plugin, createPluginCounters(shards.count), {
+    return new SupervisedPlugin(plugin, createPluginCounters(shards.count), {
       launch: (installed, callbacks) => this.#launch(installed, callbacks),
       applyPlan: () => this.#applyPlan(),
       closeChannels: (process) => shards.closeChannels(process),
       logEnd: (ended, why, retryInMs) => log.warn('plugin ended', { plugin: ended, why, retryInMs }),
       logFailedRestart: (ended, why) => log.warn('plugin does not start', { plugin: ended, why }),
     })
-    const result = await supervised.start()
-    if (!result.started) return result
-    this.#plugins.set(name, supervised)
-    await this.#applyPlan()
-    return result
   }
 
   async stop(name: string): Promise<void> {
@@ -75,9 +86,11 @@ export class PluginSupervisor implements PluginRuntime {
   async replace(plugin: InstalledPlugin): Promise<StartResult> {
     const supervised = this.#plugins.get(plugin.manifest.name)
     if (supervised === undefined) return this.start(plugin)
-    const changed = canShareProcess(supervised.plugin, plugin)
-      ? await this.#changeRunning(supervised, plugin)
-      : undefined
+    const hasProcess = supervised.status !== 'suspended'
+    const changed =
+      hasProcess && canShareProcess(supervised.plugin, plugin)
+        ? await this.#changeRunning(supervised, plugin)
+        : undefined
     return changed ?? supervised.replace(plugin)
   }
 
@@ -102,7 +115,7 @@ export class PluginSupervisor implements PluginRuntime {
     return this.#listInOrder().map((supervised) => ({
       name: supervised.plugin.manifest.name,
       version: supervised.plugin.manifest.version,
-      status: supervised.processNumber === 0 ? 'restarting' : 'running',
+      status: supervised.status,
       problem: supervised.problem,
       processId: supervised.processId,
       network: supervised.network,
@@ -116,7 +129,9 @@ export class PluginSupervisor implements PluginRuntime {
 
   /** A shard has restarted, without channels: the processes are replaced by others that have one to each shard. */
   async handleShardRestart(): Promise<void> {
-    for (const supervised of this.#plugins.values()) await supervised.replace(supervised.plugin)
+    for (const supervised of this.#plugins.values())
+      // Nothing may start a suspended plugin whose files were changed.
+      if (supervised.status !== 'suspended') await supervised.replace(supervised.plugin)
   }
 
   /** Ends all plugins, after the shards have stopped. */
@@ -157,12 +172,13 @@ export class PluginSupervisor implements PluginRuntime {
     return [...this.#plugins.values()].sort((one, other) => place(one) - place(other))
   }
 
-  #toPlanned({ plugin, processNumber, counters }: SupervisedPlugin): PlannedPlugin {
+  #toPlanned({ plugin, processNumber, status, counters }: SupervisedPlugin): PlannedPlugin {
     const { manifest, settings } = plugin
     const { timeoutMs, onFailure, maxFailures, retryAfterMs, maxPending } = settings
     return {
       name: manifest.name,
       process: processNumber,
+      isSuspended: status === 'suspended',
       hooks: manifest.hooks,
       filters: {
         topics: [manifest.topics, settings.topics],

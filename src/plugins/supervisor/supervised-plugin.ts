@@ -1,9 +1,10 @@
 // A started plugin: its process, which is started again when it ends.
 //
 //   running ──process ends──► restarting ──1, 2, 4 ... 60 s──► running
+//   suspended ──replace──► running
 
 import type { InstalledPlugin } from '../manifest/installed-plugin.ts'
-import type { NetworkAccess, StartResult } from '../plugin-runtime.ts'
+import type { NetworkAccess, PluginState, StartResult } from '../plugin-runtime.ts'
 import type { PluginMetricValues, RunningProcess } from './running-process.ts'
 
 /** A process with its number, for the channels of the shards. */
@@ -45,7 +46,8 @@ export class SupervisedPlugin {
   #failuresInARow = 0
   #startedAtMs = 0
   #timer: NodeJS.Timeout | undefined
-  #isStopped = false
+  /** `ended`: stopped, for good. */
+  #life: 'started' | 'suspended' | 'ended' = 'started'
   #metrics: PluginMetricValues = { counters: {}, gauges: {} }
 
   constructor(plugin: InstalledPlugin, counters: SharedArrayBuffer, dependencies: SupervisedPluginDependencies) {
@@ -53,6 +55,11 @@ export class SupervisedPlugin {
     this.plugin = plugin
     this.counters = counters
     this.#network = 'refused-by-process'
+  }
+
+  get status(): PluginState['status'] {
+    if (this.#life === 'suspended') return 'suspended'
+    return this.#process === undefined ? 'restarting' : 'running'
   }
 
   /** 0: it has none now. */
@@ -108,13 +115,27 @@ export class SupervisedPlugin {
     return applied === true ? { started: true } : { started: false, reason: applied }
   }
 
+  /** Keeps it in the plan without a process. */
+  async suspend(plugin: InstalledPlugin, reason: string): Promise<void> {
+    const process = this.#leaveProcess('suspended')
+    this.plugin = plugin
+    this.#problem = reason
+    await this.#dependencies.applyPlan()
+    if (process !== undefined) await this.#finish(process)
+  }
+
   /** The caller has removed it from the plan. */
   async stop(): Promise<void> {
-    this.#isStopped = true
+    const process = this.#leaveProcess('ended')
+    if (process !== undefined) await this.#finish(process)
+  }
+
+  #leaveProcess(life: 'suspended' | 'ended'): NumberedProcess | undefined {
+    this.#life = life
     clearTimeout(this.#timer)
     const process = this.#process
     this.#process = undefined
-    if (process !== undefined) await this.#finish(process)
+    return process
   }
 
   /** Ends its process at once. */
@@ -140,6 +161,7 @@ export class SupervisedPlugin {
   }
 
   #use(process: NumberedProcess): void {
+    this.#life = 'started'
     this.#process = process
     this.#network = process.network
     this.#startedAtMs = performance.now()
@@ -148,7 +170,7 @@ export class SupervisedPlugin {
 
   /** An old process that finishes, and one that never started, are not restarted. */
   #handleEnd(ended: NumberedProcess | undefined, reason: string): void {
-    if (ended === undefined || ended !== this.#process || this.#isStopped) return
+    if (ended === undefined || ended !== this.#process) return
     this.#process = undefined
     this.#problem = reason
     if (performance.now() - this.#startedAtMs >= forgivenAfterMs) this.#failuresInARow = 0
@@ -165,7 +187,7 @@ export class SupervisedPlugin {
   async #restart(): Promise<void> {
     this.#restarts++
     const launched = await this.#launch(this.plugin)
-    if (this.#isStopped || this.#process !== undefined) {
+    if (this.#life !== 'started' || this.#process !== undefined) {
       if (!('reason' in launched)) await this.#finish(launched)
     } else if ('reason' in launched) {
       this.#problem = launched.reason
