@@ -3,19 +3,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { computeOwnerShard } from '../../../src/core/index.ts'
 import { eventually } from '../../e2e/eventually.ts'
 import { connected } from '../../e2e/mqtt-client.ts'
-import { shards, ThreeNodes } from './three-nodes.ts'
+import { findClientOf, ThreeNodes } from './three-nodes.ts'
 
 const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
-
-function findClientOf(shard: number, prefix: string): string {
-  for (let i = 0; ; i++) {
-    const clientId = `${prefix}-${i}`
-    if (computeOwnerShard(clientId, shards) === shard) return clientId
-  }
-}
 
 test('a killed node loses nothing that was acknowledged: another node serves its sessions', async (t) => {
   const cluster = await ThreeNodes.start(t)

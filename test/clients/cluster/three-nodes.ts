@@ -1,12 +1,13 @@
 // Three nodes of a cluster, each a process, over a PostgreSQL with a synchronous standby.
 
 import assert from 'node:assert/strict'
+import { computeOwnerShard } from '../../../src/core/index.ts'
 import { type Broker, type Scope, startBroker } from '../../e2e/godwit-process.ts'
 import { eventually } from '../../e2e/eventually.ts'
 import { reservePortPair } from '../../e2e/reserve-port.ts'
 import { type ReplicatedDatabase, startReplicatedDatabase } from '../postgres-store/replicated-database.ts'
 
-export const shards = 3
+const shards = 3
 const names = ['node-a', 'node-b', 'node-c']
 
 export interface ShardHomeRow {
@@ -71,4 +72,12 @@ async function startClusterNode(
       `cluster.stores=["${url}"]`,
     ],
   })
+}
+
+/** Returns a client ID whose session is on this shard. */
+export function findClientOf(shard: number, prefix: string): string {
+  for (let i = 0; ; i++) {
+    const clientId = `${prefix}-${i}`
+    if (computeOwnerShard(clientId, shards) === shard) return clientId
+  }
 }
