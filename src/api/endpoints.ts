@@ -14,6 +14,7 @@ import { clientEndpoints } from './clients/endpoints.ts'
 import { clientRuleEndpoints } from './client-rules/endpoints.ts'
 import { credentialEndpoints } from './credentials/endpoints.ts'
 import { documentEndpoints } from './documents/endpoints.ts'
+import { clusterEndpoints } from './cluster/endpoints.ts'
 import { drainEndpoints } from './drain/endpoints.ts'
 import { listenerEndpoints } from './listeners/endpoints.ts'
 import { metricEndpoints } from './metrics/endpoints.ts'
@@ -55,6 +56,7 @@ export const endpoints = {
   ...clientRuleEndpoints,
   ...credentialEndpoints,
   ...documentEndpoints,
+  ...clusterEndpoints,
   ...drainEndpoints,
   ...listenerEndpoints,
   ...publishingEndpoints,

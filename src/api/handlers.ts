@@ -26,6 +26,7 @@ import { GatewayUsers } from './gateways/gateway-user-operations.ts'
 import { StoredRules } from './client-rules/stored-rules.ts'
 import { CredentialLists, ScramHasher } from './credentials/credential-lists.ts'
 import { createCredentialHandlers } from './credentials/credentials.ts'
+import { createClusterHandlers } from './cluster/cluster.ts'
 import { createDrainHandlers } from './drain/drain.ts'
 import { createDocumentHandlers } from './documents/documents.ts'
 import { createListenerHandlers } from './listeners/listeners.ts'
@@ -108,6 +109,7 @@ function createHandlers(
     ...createClientRuleHandlers(new StoredRules(context, namespace)),
     ...createCredentialHandlers(new CredentialLists({ ...context, scramHasher }, namespace)),
     ...createDocumentHandlers(context, endpoints),
+    ...createClusterHandlers(context),
     ...createDrainHandlers(context),
     ...createListenerHandlers(context),
     ...createPublishingHandlers(context),

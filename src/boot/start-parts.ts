@@ -179,7 +179,7 @@ async function startShards({ options, foundation, store, stores, undo }: ShardsS
   const stored = { accessRecords, shadowedCredentials, namespaceLimits, ownStore: store.client, plugins }
   const limits = { config, listeners: live, maxFileConnections }
   const program = { version: options.version ?? '', startedAtMs: performance.now() }
-  const running = { ...watched, ...stored, ...limits, ...program, configuration, observation, ...operated }
+  const running = { cluster, ...watched, ...stored, ...limits, ...program, configuration, observation, ...operated }
   const node: NodeParts = { ...running, backups: new Backups({ ...running, plugins: createBackedUpPlugins(plugins) }) }
   await observation.start()
   const management = await startManagement({ node, control, ...toPlaces(options, foundation) })
@@ -372,6 +372,9 @@ function createSupervisor({
     maxHeapMb,
     onRestartLimit: reportBroken,
     quarantine: async (suspect) => {
+      // Its records are not in the store of this node. The membership quarantines a shard that fails again and again.
+      if (cluster !== undefined)
+        return log.error('record not set aside: the shard is part of a cluster', { ...suspect })
       const text = await quarantineCandidate(store.client, directory, suspect)
       alarms.raise(suspect.kind === 'session' ? 'session-set-aside' : 'retained-set-aside', text)
     },

@@ -30,6 +30,6 @@ export { type StoreConnection, openStoreOwner, type StoreOwner, type StoreOwnerO
 export { claimShard, MembershipConnection } from './postgres/membership/membership-connection.ts'
 export { openPostgresStore, type PostgresStore, type PostgresStoreOptions } from './postgres/postgres-store.ts'
 export { prepareDatabase, type PreparedDatabase, type PrepareDatabaseOptions } from './postgres/prepare-database.ts'
-export { parseStoreUrl, type StoreAddress } from './postgres/store-address.ts'
+export { formatStoreAddress, parseStoreUrl, type StoreAddress } from './postgres/store-address.ts'
 export { ShardStopped } from './postgres/shard-writer.ts'
 export { type StoreNotice, type StoreRequest, StoreClient } from './stores/store-client.ts'

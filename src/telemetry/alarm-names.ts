@@ -39,6 +39,7 @@ export const alarmPrefixes = [
   'source:',
   'gateway:',
   'node-unreachable:',
+  'cluster-stalled:',
   'session-queue:',
   'store-unreplicated:',
   'store-went-back:',

@@ -7,6 +7,7 @@ import type {
   AuditLog,
   Backups,
   BridgeConfig,
+  ClusterNode,
   ConfigManager,
   GatewayConfig,
   ListenerManager,
@@ -49,6 +50,8 @@ export interface NodeParts {
   readonly ownStore: Store
   readonly audit: AuditLog
   readonly backups: Backups
+  /** Undefined: the node is alone. */
+  readonly cluster: Pick<ClusterNode, 'describe' | 'runCommand'> | undefined
   readonly drain: NodeDrain
   readonly watchedFiles: WatchedFiles
   readonly namespaceLimits: NamespaceLimitsInForce

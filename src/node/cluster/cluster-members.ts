@@ -1,6 +1,6 @@
 // What a node knows of the cluster: the other live nodes, and the home of each stored shard.
 
-import type { Heartbeat, Life, ShardVersion } from '../../cluster/index.ts'
+import type { Heartbeat, Life, MembershipCommand, MembershipFacts, ShardVersion } from '../../cluster/index.ts'
 import type { OtherNode } from '../../links/index.ts'
 
 export interface ShardHome {
@@ -45,6 +45,10 @@ export interface ClusterMembers {
   /** Returns what another life is told twice per second. */
   createHeartbeat(life: Life): Heartbeat
   receiveHeartbeat(life: Life, heartbeat: Heartbeat): void
+  /** Undefined: the members are fixed. */
+  describe(): MembershipFacts | undefined
+  /** Resolves with why the command is refused; undefined: it is done. */
+  runCommand(command: MembershipCommand): Promise<string | undefined>
   /** Gives the shards of this node to others and ends its life. Resolves when that is done, or after `deadlineMs`. */
   stop(deadlineMs: number): Promise<void>
 }

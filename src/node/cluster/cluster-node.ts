@@ -1,13 +1,21 @@
 // A node as a part of its cluster: runs the shards whose home it is, and links them to the shards of the other nodes.
 
 import type { MessagePort } from 'node:worker_threads'
-import type { AnnouncedShard, Life, ShardVersion, StartedShard } from '../../cluster/index.ts'
+import type {
+  AnnouncedShard,
+  Life,
+  MembershipCommand,
+  MembershipFacts,
+  ShardVersion,
+  StartedShard,
+} from '../../cluster/index.ts'
 import type { ClusterConfig } from '../../config/index.ts'
-import { prepareDatabase, StorageFailure, type StoreAddress } from '../../storage/index.ts'
+import { formatStoreAddress, prepareDatabase, StorageFailure, type StoreAddress } from '../../storage/index.ts'
 import type { ShardStart } from '../../shard/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/raised-alarms.ts'
 import type { ShardSupervisor, ShardThreadObserver } from '../shards/shard-supervisor.ts'
+import { StallAlarms } from './stall-alarms.ts'
 import { ClusterLinks, type NodeLinkState } from './cluster-links.ts'
 import type { ClusterMembers, ClusterView, ShardReport } from './cluster-members.ts'
 
@@ -27,6 +35,15 @@ export interface ClusterNodeOptions {
 const shardStopMs = 8_000
 /** Without a pause, a message that can never be read would open links all the time. */
 const reopenLinksAfterMs = 1_000
+const stallCheckMs = 1_000
+
+export interface ClusterFacts {
+  readonly membership: MembershipFacts
+  /** Hosts and name of each database, in the order of `cluster.stores`. */
+  readonly databases: readonly string[]
+  /** By the name of the other node. */
+  readonly links: ReadonlyMap<string, NodeLinkState>
+}
 
 export class ClusterNode implements ShardThreadObserver {
   readonly #options: ClusterNodeOptions
@@ -44,10 +61,13 @@ export class ClusterNode implements ShardThreadObserver {
   /** The last incarnation of each shard. */
   readonly #incarnations = new Map<number, number>()
   #others: ClusterView['others'] = []
+  readonly #stallAlarms: StallAlarms
+  #timer: NodeJS.Timeout | undefined
   #hasEnded = false
 
   constructor(options: ClusterNodeOptions) {
     this.#options = options
+    this.#stallAlarms = new StallAlarms(options.alarms)
   }
 
   /** Numbers of the shards whose home this node is. */
@@ -81,11 +101,13 @@ export class ClusterNode implements ShardThreadObserver {
       sendHeartbeats: () => links.sendHeartbeats(),
       onEnd: (reason) => this.#end(reason),
     })
+    this.#timer = setInterval(() => this.#stallAlarms.check(members.describe()?.stalls ?? []), stallCheckMs)
     return undefined
   }
 
   /** Gives the shards of this node to others. Call it before the shards are stopped. */
   async leave(deadlineMs: number): Promise<void> {
+    clearInterval(this.#timer)
     if (this.#links !== undefined) await this.#options.members.stop(deadlineMs)
   }
 
@@ -98,6 +120,18 @@ export class ClusterNode implements ShardThreadObserver {
   async stop(): Promise<void> {
     await this.#links?.stop()
     this.#links = undefined
+  }
+
+  /** What an administrator sees of the cluster from this node. Undefined: the members are fixed. */
+  describe(): ClusterFacts | undefined {
+    const membership = this.#options.members.describe()
+    const databases = this.#options.stores.map(formatStoreAddress)
+    return membership === undefined ? undefined : { membership, databases, links: this.readLinks() }
+  }
+
+  /** Resolves with why the command is refused; undefined: it is done. */
+  runCommand(command: MembershipCommand): Promise<string | undefined> {
+    return this.#options.members.runCommand(command)
   }
 
   /** The state of the connections to each other node, by its name. */

@@ -1,7 +1,7 @@
 // The members of a cluster as the database decides them: the view follows the membership of this node.
 
 import { randomBytes } from 'node:crypto'
-import type { Heartbeat, Life, MembershipFacts, NodeRow, ShardVersion } from '../../cluster/index.ts'
+import type { Heartbeat, Life, MembershipCommand, MembershipFacts, NodeRow, ShardVersion } from '../../cluster/index.ts'
 import type { ClusterConfig } from '../../config/index.ts'
 import type { OtherNode } from '../../links/index.ts'
 import type { StoreAddress } from '../../storage/index.ts'
@@ -95,6 +95,10 @@ export class DatabaseMembers implements ClusterMembers {
 
   describe(): MembershipFacts {
     return this.#driver.describe()
+  }
+
+  runCommand(command: MembershipCommand): Promise<string | undefined> {
+    return this.#hasEnded ? Promise.resolve('this node ends') : this.#driver.runCommand(command)
   }
 
   start(events: ClusterEvents): void {

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import mqtt from 'mqtt'
 import { eventually } from '../../e2e/eventually.ts'
 import { connected } from '../../e2e/mqtt-client.ts'
+import { runCtlHere } from '../../cli/ctl/ctl.ts'
 import { findClientOf, ThreeNodes } from './three-nodes.ts'
 
 const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
@@ -30,6 +31,25 @@ test('a killed node loses nothing that was acknowledged: another node serves its
   }
   for (let i = 0; i < 50; i++) await publish(`before ${i}`)
 
+  const healthy = await cluster.readStatus(survivor.node)
+  assert.deepEqual([healthy.lease, healthy.stalls], [true, []])
+  assert.deepEqual(
+    healthy.nodes.map(({ name, link, lease, shards }) => [name, link, lease, shards]),
+    healthy.nodes.map(({ name }) => [name, name === survivor.node ? 'own' : 'open', true, 1]),
+  )
+  assert.deepEqual(
+    healthy.shards.map(({ shard, home, epoch, state }) => [shard, home, epoch, state]),
+    homes.map(({ shard, node, epoch }) => [shard, node, epoch, 'running']),
+  )
+  const refused = await runCtlHere([
+    'cluster',
+    'accept-loss',
+    '0',
+    '--data',
+    cluster.getNode(survivor.node).dataDirectory,
+  ])
+  assert.match(refused.errors, /shard 0 is running/)
+
   const killedMs = performance.now()
   await cluster.getNode(victim.node).process.stop('SIGKILL')
   // They are acknowledged when the session has a home again that has stored them.
@@ -54,6 +74,8 @@ test('a killed node loses nothing that was acknowledged: another node serves its
   returned.on('message', (_, payload) => void received.push(String(payload)))
   await eventually(() => assert.deepEqual(received.toSorted(), acknowledged.toSorted()))
   assert.equal(isPresent, true, 'the session was lost')
+  const after = await cluster.readStatus(survivor.node)
+  assert.deepEqual([after.nodes.length, after.shards.every(({ state }) => state === 'running')], [2, true])
   await publish('after')
   await eventually(() => assert.equal(received.at(-1), 'after'))
 })

@@ -32,7 +32,7 @@ test('a node that continues after the end of its life acknowledges nothing, and 
     if (error === undefined || error === null) isAcknowledged = true
   })
   // Its connection may end with an error before that.
-  const closed = new Promise((resolve) => void publisher.once('close', resolve))
+  const closed = new Promise<void>((resolve) => void publisher.once('close', () => resolve()))
   process.child.kill('SIGCONT')
   await closed
   assert.equal(isAcknowledged, false, 'acknowledged without the subscriber, whose SUBACK came before')

@@ -2,6 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { computeOwnerShard } from '../../../src/core/index.ts'
+import type { endpoints } from '../../../src/api/endpoints.ts'
+import type { ReplyOf } from '../../../src/contract/index.ts'
+import { runCtlHere } from '../../cli/ctl/ctl.ts'
 import { type Broker, type Scope, startBroker } from '../../e2e/godwit-process.ts'
 import { eventually } from '../../e2e/eventually.ts'
 import { reservePortPair } from '../../e2e/reserve-port.ts'
@@ -9,6 +12,8 @@ import { type ReplicatedDatabase, startReplicatedDatabase } from '../postgres-st
 
 const shards = 3
 const names = ['node-a', 'node-b', 'node-c']
+
+type ClusterStatus = ReplyOf<(typeof endpoints)['cluster_status']>['data']
 
 export interface ShardHomeRow {
   readonly shard: number
@@ -46,6 +51,19 @@ export class ThreeNodes {
     const node = this.#nodes.get(name)
     assert.ok(node !== undefined, name)
     return node
+  }
+
+  /** What `godwit ctl cluster status` shows at a node. */
+  async readStatus(name: string): Promise<ClusterStatus> {
+    const { output, errors } = await runCtlHere([
+      'cluster',
+      'status',
+      '--json',
+      '--data',
+      this.getNode(name).dataDirectory,
+    ])
+    assert.equal(errors, '')
+    return (JSON.parse(output) as readonly [ClusterStatus])[0]
   }
 
   /** The shards that run, as the database knows them. */

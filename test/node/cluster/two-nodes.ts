@@ -44,6 +44,12 @@ class FixedMembers implements Members {
   setLink(): void {}
   receiveHeartbeat(): void {}
 
+  describe(): undefined {}
+
+  async runCommand(): Promise<string> {
+    return 'the members are fixed'
+  }
+
   createHeartbeat(): ReturnType<Members['createHeartbeat']> {
     return { wallClockMs: Date.now(), hasLease: true, version: 0, silenceMs: 0, stores: [] }
   }

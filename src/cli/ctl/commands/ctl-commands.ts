@@ -6,6 +6,7 @@ import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
 import { auditCommands } from './audit-command.ts'
 import { bridgeCommands } from './bridge-commands.ts'
+import { clusterCommands } from './cluster-commands.ts'
 import { controlCommands } from './control-commands.ts'
 import { clientCommands } from './client-commands.ts'
 import { configurationCommands } from './configuration-commands.ts'
@@ -31,6 +32,7 @@ import { traceCommands } from './trace-commands.ts'
 export const ctlCommands: readonly CtlCommand[] = [
   ...statusCommands,
   ...controlCommands,
+  ...clusterCommands,
   ...clientCommands,
   ...publishingCommands,
   ...listenerCommands,
@@ -59,6 +61,7 @@ export const ctlCommands: readonly CtlCommand[] = [
 
 /** Descriptions of the first words of commands that have two words. */
 export const ctlGroups: Readonly<Record<string, string>> = {
+  cluster: 'the cluster: its nodes, the homes of its shards, and what does not work',
   clients: 'connected clients, and sessions of disconnected ones',
   subscriptions: 'subscriptions of clients',
   topics: 'topic filters that have subscriptions',
