@@ -153,6 +153,7 @@ test('the core gets the superuser flag and the address of a client', () => {
     isSuperuser: true,
     expiresAtMs: undefined,
     grants: undefined,
+    attributes: undefined,
     authenticatedBy: 'password',
   })
 })

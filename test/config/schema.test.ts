@@ -69,6 +69,7 @@ describe('every setting', () => {
     'log.file',
     'node.allowed_directories',
     'actions.http.<name>.parameters.path',
+    'modules.psk_file',
   ])
 
   test('that names a file or a directory has the type of a path, so the API checks it', () => {
@@ -87,6 +88,6 @@ describe('every setting', () => {
     }
     assert.ok(found.length > 20)
     const local = settings.filter(({ node }) => node.isLocal).map(({ key }) => key)
-    assert.deepEqual(local, ['node.allowed_directories'])
+    assert.deepEqual(local, ['node.allowed_directories', 'plugins.allow_install', 'plugins.allowed_sha256'])
   })
 })

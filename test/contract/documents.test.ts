@@ -51,7 +51,7 @@ test('only operations that the API guide names succeed without a code', () => {
   assert.deepEqual([...new Set(subjects)].toSorted(), [
     '/api/docs/openapi.json',
     '/api/v4/metrics',
-    ...['actions', 'connectors', 'gateways', 'mqtt', 'rule', 'rules', 'schema', 'sources'].map(
+    ...['actions', 'connectors', 'gateways', 'mqtt', 'plugins', 'rule', 'rules', 'schema', 'sources'].map(
       (each) => `/api/v5/${each}`,
     ),
   ])
