@@ -133,7 +133,7 @@ async function startShards({ options, foundation, store, stores, undo }: ShardsS
   const live = createListenerManager(config, foundation, () => supervisor)
   const { promise: broken, resolve: reportBroken } = Promise.withResolvers<string>()
   const cluster = createClusterNode(options, foundation, { stores, reportBroken })
-  const shardParts = { ...toShardParts(foundation), listeners: live.placed, hosted: cluster?.listHosted() }
+  const shardParts = { ...toShardParts(foundation), listeners: live.placed }
   const plan = await planShards({ ...shardParts, clockBaseMs: clock, config })
   const { counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
   const starts = cluster?.addStores(plan.starts) ?? plan.starts

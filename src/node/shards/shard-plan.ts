@@ -68,8 +68,6 @@ export interface ShardPlanInput {
   readonly access: AccessSettings
   readonly nodeName: string
   readonly clockBaseMs: number
-  /** Numbers of the shards that this node runs; undefined: all. */
-  readonly hosted?: readonly number[] | undefined
 }
 
 /** A shard number is one byte in keys of the store, including that of the main thread. */
@@ -90,9 +88,8 @@ export function resolveShardCount(config: GodwitConfig): number {
 
 export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
   const { config, directory, listeners, bridges, brokerName, rules, gateways, access, clockBaseMs } = input
+  // Each thread gets a part of the limits of the node. A node of a cluster may run all shards.
   const shards = resolveShardCount(config)
-  // A part of the memory for each thread.
-  const parts = Math.max(1, input.hosted?.length ?? shards)
   const counters = createCounterTable(shards)
   const histograms = createHistogramTable(shards)
   const maxFileConnections = await computeMaxConnections()
@@ -115,7 +112,7 @@ export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
     brokerName,
     rules,
     gateways,
-    ...toConnectionLimits(config, parts),
+    ...toConnectionLimits(config, shards),
     core: config.core,
     autoSubscriptions: config.autoSubscriptions,
     namespaces: config.namespaces,
@@ -125,10 +122,10 @@ export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
     storage: config.storage,
     access,
     maxPropertyBytes: config.maxPropertyBytes,
-    maxUnsentBytesTotal: Math.floor(maxUnsentBytes / parts),
-    maxUnfinishedBytesTotal: Math.floor(maxUnfinishedBytes / parts),
+    maxUnsentBytesTotal: Math.floor(maxUnsentBytes / shards),
+    maxUnfinishedBytesTotal: Math.floor(maxUnfinishedBytes / shards),
     memoryTable: memory.table,
-    memoryPartBytes: Math.floor(memory.limitBytes / parts),
+    memoryPartBytes: Math.floor(memory.limitBytes / shards),
     connectionSlots,
     maxFileConnections,
     fileConnectionSlots,

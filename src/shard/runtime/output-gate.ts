@@ -9,7 +9,7 @@ const checkIntervalMs = 50
 
 export interface OutputGateOptions {
   readonly lease: SharedArrayBuffer
-  readClocks(): Instant
+  readonly readClocks: () => Instant
 }
 
 export class OutputGate {

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { eventually } from '../../e2e/eventually.ts'
 import { connected } from '../../e2e/mqtt-client.ts'
 import { findClientOf, ThreeNodes } from './three-nodes.ts'
@@ -27,10 +28,14 @@ test('a node that continues after the end of its life acknowledges nothing, and 
   })
   await subscriber.subscribeAsync('paused/#', { qos: 1 })
 
+  // It waits in the socket of the paused process.
+  const sent = new Promise<void>((resolve) => void publisher.once('packetsend', () => resolve()))
   let isAcknowledged = false
   publisher.publish('paused/late', 'the paused node knows no subscriber', { qos: 1 }, (error) => {
     if (error === undefined || error === null) isAcknowledged = true
   })
+  await sent
+  await setImmediate()
   // Its connection may end with an error before that.
   const closed = new Promise<void>((resolve) => void publisher.once('close', () => resolve()))
   process.child.kill('SIGCONT')
