@@ -1,7 +1,7 @@
 // What a plugin can do wrong: it costs its own hooks, and no acknowledged message.
 
 import assert from 'node:assert/strict'
-import { readFile, readdir } from 'node:fs/promises'
+import { readFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { MqttClient } from 'mqtt'
@@ -9,7 +9,7 @@ import type { PluginState } from '../../../src/plugins/index.ts'
 import { eventually } from '../../e2e/eventually.ts'
 import { receivePayloads } from '../../e2e/mqtt-client.ts'
 import { client, type NodeInTest } from '../backup/nodes.ts'
-import { startNodeWithPlugins, startPlugin } from './plugin-node.ts'
+import { startNodeWithPlugins, startPlugin, writePlugin } from './plugin-node.ts'
 
 const hooks = ['message.publish'] as const
 
@@ -183,4 +183,90 @@ test('an answer after the timeout changes nothing', async (t) => {
   await stage.publisher.publishAsync('plant/1', 'late', { qos: 1 })
   await stage.publisher.publishAsync('plant/1', 'in time', { qos: 1 })
   assert.deepEqual(await received, ['late', 'changed'])
+})
+/** Returns a plugin that publishes a message for each that it gets. */
+function writeLoop(name: string): string {
+  return `export default ({ publish, log }) => ({ 'message.publish': async () => {
+    await publish({ topic: 'plant/loop', payload: '${name}', qos: 1 }).catch((error) => log.warn(error.message)) } })`
+}
+
+test('a plugin does not see what it publishes in its own hook; a loop of two ends after 8 publications', async (t) => {
+  const stage = await prepareStage(t)
+  const topics = ['plant/start', 'plant/loop']
+  await startPlugin(stage.on, { name: 'one', hooks, source: writeLoop('one'), topics })
+  await startPlugin(stage.on, { name: 'two', hooks, source: writeLoop('two'), topics: ['plant/loop'] })
+  const received = receivePayloads(stage.subscriber, 9)
+  await stage.publisher.publishAsync('plant/start', 'start', { qos: 1 })
+  const counts = Map.groupBy(await received, (payload) => payload)
+  assert.deepEqual(
+    ['start', 'one', 'two'].map((payload) => counts.get(payload)?.length),
+    [1, 4, 4],
+  )
+  await eventually(async () => {
+    const refused = (await readLog(stage.on)).filter((line) => line.includes('descends from 8 publications'))
+    assert.equal(refused.length, 1)
+  })
+})
+
+test('a plugin is replaced while 10,000 calls are pending: no call fails, and no message is lost', async (t) => {
+  const set = ['mqtt.receive_maximum=20000', 'mqtt.max_inflight_window=20000', 'mqtt.max_mqueue_len=30000']
+  const stage = await prepareStage(t, set)
+  const plugin = {
+    name: 'slow',
+    hooks,
+    // It answers when its directory has the file `open`.
+    source: `import { existsSync } from 'node:fs'
+      const file = new URL('open', import.meta.url)
+      const opened = new Promise((resolve) => setInterval(() => existsSync(file) && resolve(), 20))
+      export default () => ({ 'message.publish': () => opened })`,
+    settings: { timeoutMs: 60_000, maxPending: 20_000 },
+  }
+  const { directory } = await startPlugin(stage.on, { ...plugin, config: { version: 1 } })
+  const first = readState(stage.on).processId
+  const received = receivePayloads(stage.subscriber, 10_000)
+  const payloads = Array.from({ length: 10_000 }, (_, number) => String(number))
+  const published = payloads.map((payload) => stage.publisher.publishAsync('plant/1', payload, { qos: 1 }))
+  await eventually(() => assert.equal(readState(stage.on).pending, 10_000))
+  const replaced = stage.on.node.plugins.replace(await writePlugin(stage.on, { ...plugin, config: { version: 2 } }))
+  await eventually(() => assert.notEqual(readState(stage.on).processId, first))
+  await writeFile(join(directory, 'open'), '')
+  assert.deepEqual(await replaced, { started: true })
+  await Promise.all(published)
+  assert.deepEqual(await received, payloads)
+  assert.equal(readState(stage.on).failures, 0)
+})
+
+test('a plugin that is killed while in use loses no acknowledged message', async (t) => {
+  const stage = await prepareStage(t)
+  const source = `export default () => ({ 'message.publish': async ({ message }) => { await new Promise((resolve) => setTimeout(resolve, 5)); return { topic: message.topic } } })`
+  await startPlugin(stage.on, { name: 'killed', hooks, source })
+  const received = receivePayloads(stage.subscriber, 300)
+  const published = Array.from({ length: 300 }, async (_, n) => {
+    await stage.publisher.publishAsync('plant/1', String(n), { qos: n % 2 === 0 ? 1 : 2 })
+    if (n === 100) process.kill(readState(stage.on).processId, 'SIGKILL')
+  })
+  await Promise.all(published)
+  assert.deepEqual(
+    await received,
+    Array.from({ length: 300 }, (_, n) => String(n)),
+  )
+})
+
+test('a plugin that does not start is not there, and the reason says why', async (t) => {
+  const { on } = await prepareStage(t)
+  const reasons = {
+    [`export default () => ({})`]: /message.publish is in its manifest, but is no function/,
+    [`export default () => ({ 'message.publish': 5 })`]: /is no function/,
+    [`export default () => ({ 'message.publish': () => {}, 'client.connect': () => {} })`]: /manifest does not name/,
+    [`export default 5`]: /no function as default export/,
+    [`throw new Error('not today')`]: /not today/,
+    [`export default () => { process.exit(4) }`]: /exit code 4/,
+    [`import 'node:http'; export default () => ({})`]: /permission "net"/,
+  }
+  for (const [index, [source, reason]] of Object.entries(reasons).entries()) {
+    const started = await on.node.plugins.start(await writePlugin(on, { name: `failing${index}`, hooks, source }))
+    assert.equal(started.started, false)
+    assert.match('reason' in started ? started.reason : '', reason)
+  }
+  assert.deepEqual(on.node.plugins.states(), [])
 })
