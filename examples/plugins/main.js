@@ -22,13 +22,18 @@ for (const name of names) {
 
 // The service of the company.
 const users = { ann: 'a long password' }
-const service = createServer(async (request, response) => {
+const service = createServer((request, response) => {
+  respond(request, response).catch((error) => response.destroy(error))
+}).listen(8090, '127.0.0.1')
+
+async function respond(request, response) {
   const chunks = []
   for await (const chunk of request) chunks.push(chunk)
   const { user, password } = JSON.parse(Buffer.concat(chunks).toString())
-  if (users[user] !== password) return response.writeHead(401).end()
-  response.end(JSON.stringify({ department: 'maintenance', topics: ['sensors/#', 'positions/#'] }))
-}).listen(8090, '127.0.0.1')
+  const isKnown = Object.hasOwn(users, user) && users[user] === password
+  response.statusCode = isKnown ? 200 : 401
+  response.end(JSON.stringify(isKnown ? { department: 'maintenance', topics: ['sensors/#', 'positions/#'] } : {}))
+}
 
 const connect = (username, password) =>
   connectAsync('mqtt://127.0.0.1:1883', { protocolVersion: 5, reconnectPeriod: 0, username, password })
@@ -37,9 +42,10 @@ await connect('ann', 'guessed').catch((error) => console.log(`company-login refu
 const client = await connect('ann', 'a long password')
 console.log('company-login accepted ann')
 
-client.on('message', (topic, payload, { properties }) =>
-  console.log(`${topic} ${payload} from ${properties?.userProperties?.country ?? 'an unknown country'}`),
-)
+client.on('message', (topic, payload, { properties }) => {
+  const country = String(properties?.userProperties?.country ?? 'an unknown country')
+  console.log(`${topic} ${payload.toString()} from ${country}`)
+})
 await client.subscribeAsync(['sensors/#', 'positions/#'], { qos: 1 })
 await client.publishAsync('sensors/1', '{"value":21}', { qos: 1 })
 await client

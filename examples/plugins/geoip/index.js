@@ -15,8 +15,8 @@ export default function createHooks({ metrics }) {
         unknown.inc()
         return undefined
       }
-      const userProperties = [...(message.properties.userProperties ?? []), ['country', country]]
-      return { properties: { ...message.properties, userProperties } }
+      const { userProperties = [], ...others } = message.properties
+      return { properties: { ...others, userProperties: [...userProperties, ['country', country]] } }
     },
   }
 }
