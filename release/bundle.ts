@@ -11,7 +11,7 @@
 //                                     dist/cli/*-<hash>.js    parts that are loaded later, or by several of these
 
 import { build, type BuildOptions, type Plugin } from 'esbuild'
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -87,3 +87,6 @@ const options: BuildOptions = {
 const workers = ['src/shard/worker.ts', 'src/links/nodes/link-worker.ts', 'src/sinks/sqlite/sqlite-worker.ts']
 for (const entryPoint of ['src/cli/main.ts', ...workers, 'src/plugins/process/plugin-process.ts'])
   await build({ ...options, entryPoints: [join(checkout, entryPoint)] })
+
+// Types of `godwit/plugin`. The file has only types and imports nothing, so it is a declaration file as it is.
+copyFileSync(join(checkout, 'src/plugins/manifest/plugin-types.ts'), join(target, 'plugin.d.ts'))

@@ -26,6 +26,10 @@ const frames = {
   publication: Buffer.from('\x32\x0d\x00\x04news\x00\x01hello', 'latin1'),
 }
 
+const wrongPlugin = `/** @type {import('godwit/plugin').Plugin} */
+export default () => ({ 'message.publish': () => ({ drop: true, reasonCode: 'high' }) })
+`
+
 /** A folder for temporary files on the file system of the checkout, if there is one: 600 MB of packages are linked there, and copied elsewhere. */
 const places = [tmpdir(), '/tmp'].filter((place) => existsSync(place))
 const linkable = places.find((place) => statSync(place).dev === statSync(checkout).dev) ?? tmpdir()
@@ -109,8 +113,19 @@ describe('the package', () => {
     ])
     assert.deepEqual(
       files.filter((path) => path.endsWith('.ts')),
-      [],
+      ['dist/plugin.d.ts'],
     )
+  })
+
+  test('has the types of plugins as `godwit/plugin`, and the example plugins have these types', async () => {
+    writeFileSync(join(project, 'wrong.js'), wrongPlugin)
+    const compiler = join(checkout, 'node_modules', '.bin', 'tsc')
+    const checked = ['--noEmit', '--allowJs', '--checkJs', '--strict', '--noImplicitAny', 'false']
+    const platform = ['--module', 'nodenext', '--types', 'node', '--typeRoots', join(checkout, 'node_modules/@types')]
+    const check = (path: string): Promise<unknown> => run(compiler, [...checked, ...platform, path], { cwd: project })
+    for (const name of ['company-login', 'geoip', 'payload-check'])
+      await check(`node_modules/godwit/examples/plugins/${name}/index.js`)
+    await assert.rejects(check('wrong.js'), { stdout: /reasonCode.* are incompatible/ })
   })
 })
 
