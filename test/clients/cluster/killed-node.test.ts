@@ -31,16 +31,19 @@ test('a killed node loses nothing that was acknowledged: another node serves its
   }
   for (let i = 0; i < 50; i++) await publish(`before ${i}`)
 
-  const healthy = await cluster.readStatus(survivor.node)
-  assert.deepEqual([healthy.lease, healthy.stalls], [true, []])
-  assert.deepEqual(
-    healthy.nodes.map(({ name, link, lease, shards }) => [name, link, lease, shards]),
-    healthy.nodes.map(({ name }) => [name, name === survivor.node ? 'own' : 'open', true, 1]),
-  )
-  assert.deepEqual(
-    healthy.shards.map(({ shard, home, epoch, state }) => [shard, home, epoch, state]),
-    homes.map(({ shard, node, epoch }) => [shard, node, epoch, 'running']),
-  )
+  // A node knows the rows of its last beat.
+  await eventually(async () => {
+    const healthy = await cluster.readStatus(survivor.node)
+    assert.deepEqual([healthy.lease, healthy.stalls], [true, []])
+    assert.deepEqual(
+      healthy.nodes.map(({ name, link, lease, shards }) => [name, link, lease, shards]),
+      healthy.nodes.map(({ name }) => [name, name === survivor.node ? 'own' : 'open', true, 1]),
+    )
+    assert.deepEqual(
+      healthy.shards.map(({ shard, home, epoch, state }) => [shard, home, epoch, state]),
+      homes.map(({ shard, node, epoch }) => [shard, node, epoch, 'running']),
+    )
+  })
   const refused = await runCtlHere([
     'cluster',
     'accept-loss',
@@ -74,8 +77,10 @@ test('a killed node loses nothing that was acknowledged: another node serves its
   returned.on('message', (_, payload) => void received.push(String(payload)))
   await eventually(() => assert.deepEqual(received.toSorted(), acknowledged.toSorted()))
   assert.equal(isPresent, true, 'the session was lost')
-  const after = await cluster.readStatus(survivor.node)
-  assert.deepEqual([after.nodes.length, after.shards.every(({ state }) => state === 'running')], [2, true])
+  await eventually(async () => {
+    const after = await cluster.readStatus(survivor.node)
+    assert.deepEqual([after.nodes.length, after.shards.every(({ state }) => state === 'running')], [2, true])
+  })
   await publish('after')
   await eventually(() => assert.equal(received.at(-1), 'after'))
 })
