@@ -2,6 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { connectAsync } from 'mqtt'
@@ -46,4 +48,30 @@ test('an installed plugin is started, called, started again with the broker, and
   assert.deepEqual(await put(`${version4}/unload`), [200, 0])
   assert.deepEqual(await put(`${version4}/unload`), [400, 111])
   assert.equal(await publish(broker, 'not JSON'), 'accepted')
+})
+
+test('a plugin whose files were changed lets no client in, until it can be started again', async () => {
+  let broker = await shared()
+  const source = "export default () => ({ 'client.authenticate': () => ({ result: 'allow' }) })"
+  const fields = { name: 'guard', godwit: { api: 1, hooks: ['client.authenticate'] } }
+  assert.equal((await uploadPlugin(broker, packPlugin(fields, { 'index.js': source }))).status, 200)
+  const path = '/api/v5/plugins/guard'
+  const start = async (): Promise<number> => (await broker.request(`${path}/start`, { method: 'PUT' })).status
+  assert.equal(await start(), 204)
+  const entry = join(broker.dataDirectory, 'plugins', 'guard-1.0.0', 'index.js')
+  const installed = await readFile(entry)
+  await writeFile(entry, `${source}\n`)
+  broker = await restartBroker(broker)
+  for (const _ of ['at the start', 'after an attempt to start it']) {
+    await assert.rejects(publish(broker, '{"value":1}'), { code: 0x88 })
+    const { json } = await broker.request(path)
+    assert.match(json.problem, /were changed after the installation/)
+    assert.deepEqual([json.enabled, json.running_status[0].status], [true, 'stopped'])
+    assert.equal((await broker.request('/api/v4/plugins/guard/load', { method: 'PUT' })).status, 400)
+    assert.equal(await start(), 400)
+  }
+  await writeFile(entry, installed)
+  assert.equal(await start(), 204)
+  assert.equal(await publish(broker, '{"value":1}'), 'accepted')
+  assert.equal((await broker.request(path)).json.problem, '')
 })

@@ -184,6 +184,7 @@ test('an answer after the timeout changes nothing', async (t) => {
   await stage.publisher.publishAsync('plant/1', 'in time', { qos: 1 })
   assert.deepEqual(await received, ['late', 'changed'])
 })
+
 /** Returns a plugin that publishes a message for each that it gets. */
 function writeLoop(name: string): string {
   return `export default ({ publish, log }) => ({ 'message.publish': async () => {
