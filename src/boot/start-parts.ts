@@ -167,10 +167,7 @@ async function startShards({ options, foundation, store, stores, undo }: ShardsS
     await observation.stop()
     sysTopics.stop()
     await plugins.stopAll()
-    const stopMs = options.shardStopMs ?? defaultShardStopMs
-    await cluster?.leave(stopMs)
-    await supervisor.stop(cluster?.hasEnded === true ? 0 : stopMs)
-    await cluster?.stop()
+    await stopShards(supervisor, cluster, options.shardStopMs)
     await closeFoundation(foundation, store)
   }
   undo.stop = stop
@@ -196,6 +193,17 @@ async function startShards({ options, foundation, store, stores, undo }: ShardsS
   const doing = { ...events, reloadConfiguration, reloadFiles, stop, reportLibraryFailure: createLibraryReporter(log) }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
   return { node: addListeners({ ...parts, ...doing, plugins: plugins.runtime, backup: node.backups }, live) }
+}
+
+/** A node of a cluster gives its shards to others before. */
+async function stopShards(
+  supervisor: ShardSupervisor,
+  cluster: ClusterNode | undefined,
+  stopMs = defaultShardStopMs,
+): Promise<void> {
+  await cluster?.leave(stopMs)
+  await supervisor.stop(cluster?.hasEnded === true ? 0 : stopMs)
+  await cluster?.stop()
 }
 
 /** Opens the stored access records, and compares them with the configuration. */
@@ -374,7 +382,7 @@ function createSupervisor({
     quarantine: async (suspect) => {
       // Its records are not in the store of this node. The membership quarantines a shard that fails again and again.
       if (cluster !== undefined)
-        return log.error('record not set aside: the shard is part of a cluster', { ...suspect })
+        return log.error('record not quarantined: the shard is part of a cluster', { ...suspect })
       const text = await quarantineCandidate(store.client, directory, suspect)
       alarms.raise(suspect.kind === 'session' ? 'session-set-aside' : 'retained-set-aside', text)
     },

@@ -46,11 +46,12 @@ async function godwit(words: readonly string[]): Promise<ProgramResult> {
   return { code, ...written }
 }
 
-const wordsOf = (line: string): string[] => line.split(/\s+/).slice(1)
+/** Of the first command of a pipe. */
+const wordsOf = (line: string): string[] => line.split(' | ', 1)[0].split(/\s+/).slice(1)
 
 /** Returns the words of a line that name a command, without its arguments. */
 function commandIn(words: readonly string[]): readonly string[] {
-  if (['config', 'import', 'bench'].includes(words[0] ?? '')) return words.slice(0, 2)
+  if (['config', 'import', 'bench', 'deploy', 'plugins'].includes(words[0] ?? '')) return words.slice(0, 2)
   if (words[0] !== 'ctl') return words.slice(0, 1)
   const [, first = '', second = ''] = words
   if (ctlCommands.some(({ name }) => name === `${first} ${second}`)) return words.slice(0, 3)

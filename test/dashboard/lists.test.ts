@@ -111,13 +111,14 @@ describe('a list', () => {
     })
     await page.clock.runFor(5_000)
     const head = page.getByRole('columnheader', { name: 'Waiting', exact: true })
-    await page.getByText('Rows: 60').waitFor()
+    await page.locator('th:has-text("Client ID"):not(:has(button))').waitFor()
     assert.equal(
       await page.getByRole('columnheader', { name: 'Client ID', exact: true }).getByRole('button').count(),
       0,
     )
     await head.getByRole('button').click()
     await page.locator('th[aria-sort="ascending"]').waitFor()
+    await page.getByText('Rows: 60').waitFor()
     await head.getByRole('button').click()
     await page.locator('th[aria-sort="descending"]').waitFor()
     await page.clock.runFor(1_000)

@@ -2,37 +2,36 @@
 
 /** First words of names of functions. A verb that is missing is added here. */
 export const verbs: readonly string[] = `
-abandon abort accept accepts acknowledge acquire add admit adopt advance advertise alert alloc allocate allow
-allows analyze anchor announce append apply archive are arrive arrives as assert assign attach attempt audit
-authenticate authorize await awaits ban begin begins belongs bind bootstrap branch break broadcast buffer build
-cache calculate call can cancel capture carry catch cause change check choose claim clean clear close coalesce
-collect combine commit compact compare compile complain complete compress compute concat conclude configure
-confirm connect consume contains continue continues control convert copy count cover covers create cut
-deactivate decide declare decode decompress decrement decrypt defer define delay delete deliver deny deploy
-derive describe deserialize destroy detach dial did diff digest disable discard disconnect discover dispatch distribute
-divide do does download drain draw drop edit emit enable encode end ends enlarge enqueue ensure enter equals
-escape estimate evaluate evict exceeds exchange exclude exec execute exit expand expect expire explain export
-expose extract fail fall fetch fill filter find finish fire fit fits flatten flush focus fold follow forget form
-format forward free from gather generate get go goes grant group grow guard hand handle handshake has hash hide
-hold holds ignore implode import include includes index inherit init insert inspect install intern interpolate intersect
-invalidate is iterate join judge keep kick kill label lacks lay leave lift limit linger link list listen load
-lock log look lookup lose loses lower make manage map mark mask match matches may measure memoize merge migrate
-mint mirror monitor mount move multiply must name names navigate needs negate negotiate next normalize notify observe
-observes offer omit on open operate order override owns pad pair park parse pass passes pause peek permit pick
-pin ping pipe place plan poll post postpone prepare preserve preview print probe prompt protect prune publish
-push put quarantine query queue quote raise range rank reach read reassign rebalance rebuild receive reconcile reconnect
-record recount recover redeliver redistribute reduce refers refresh refuse register reindex reject rejoin relay
-release relieve reload remember remove rename render renew renumber reopen reorder repair repeat replace replay
-reply report request requeue require reschedule resend reserve reset resolve respond restart restore restrict
-resume retain retire retrieve retry return reverse rewrite rise roll rotate round route run sample sanitize save
-scale scan schedule scope scrape scroll seal search select send serialize serve set settle share shift ship
-shorten should show shrink shut sift sign simulate skip sleep slice sort spawn split spool stage stagger stamp
-start starts stays stop store stream stringify submit subscribe substitute subtract succeed suggest sum
-summarize supervise suspect swap sweep switch sync tag take takes targets test throw tick tidy to toggle
-tokenize touch trace track translate transmit trigger trim truncate trust try uncount undo unescape unload
-uninstall unlock unmount unpack unpin unset unsubscribe untrack unwrap update upgrade upload use uses validate verify visit
-wait wake walk want warn was watch will with withdraw withhold without wrap write xor zip
-concern concerns detect isolate launch overlap overlaps
+abandon abort accept accepts acknowledge acquire add admit adopt advance advertise alert alloc allocate allow allows
+analyze anchor announce append apply archive are arrive arrives as assert assign attach attempt audit authenticate
+authorize await awaits ban begin begins belongs bind bootstrap branch break broadcast buffer build cache calculate
+call can cancel capture carry catch cause change check choose claim clean clear close coalesce collect combine commit
+compact compare compile complain complete compress compute concat concern concerns conclude configure confirm connect
+consume contains continue continues control convert copy count cover covers create cut deactivate decide declare
+decode decompress decrement decrypt defer define delay delete deliver deny deploy derive describe deserialize destroy
+detach detect dial did diff digest disable discard disconnect discover dispatch distribute divide do does download
+drain draw drop edit emit enable encode end ends enlarge enqueue ensure enter equals escape estimate evaluate evict
+exceeds exchange exclude exec execute exit expand expect expire explain export expose extract fail fall fetch fill
+filter find finish fire fit fits flatten flush focus fold follow forget form format forward free from gather generate
+get go goes grant group grow guard hand handle handshake has hash hide hold holds ignore implode import include
+includes index inherit init insert inspect install intern interpolate intersect invalidate is isolate iterate join
+judge keep kick kill label lacks launch lay leave lift limit linger link list listen load lock log look lookup lose
+loses lower make manage map mark mask match matches may measure memoize merge migrate mint mirror monitor mount move
+multiply must name names navigate needs negate negotiate next normalize notify observe observes offer omit on open
+operate order overlap overlaps override owns pad pair park parse pass passes pause peek permit pick pin ping pipe
+place plan poll post postpone prepare preserve preview print probe prompt protect prune publish push put quarantine
+query queue quote raise range rank reach read reassign rebalance rebuild receive reconcile reconnect record recount
+recover redeliver redistribute reduce refers refresh refuse register reindex reject rejoin relay release relieve
+reload remember remove rename render renew renumber reopen reorder repair repeat replace replay reply report request
+requeue require reschedule resend reserve reset resolve respond restart restore restrict resume retain retire retrieve
+retry return reverse rewrite rise roll rotate round route run sample sanitize save scale scan schedule scope scrape
+scroll seal search select send serialize serve set settle share shift ship shorten should show shrink shut sift sign
+simulate skip sleep slice sort spawn split spool stage stagger stamp start starts stays stop store stream stringify
+submit subscribe substitute subtract succeed suggest sum summarize supervise suspect suspend swap sweep switch sync
+tag take takes targets test throw tick tidy to toggle tokenize touch trace track translate transmit trigger trim
+truncate trust try uncount undo unescape uninstall unload unlock unmount unpack unpin unset unsubscribe untrack unwrap
+update upgrade upload use uses validate verify visit wait wake walk want warn was watch will with withdraw withhold
+without wrap write xor zip
 `
   .trim()
   .split(/\s+/)

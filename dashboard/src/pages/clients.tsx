@@ -99,11 +99,6 @@ function ClientList(): JSX.Element {
     (options) => api.list_clients({ query }, options),
     listMs,
   )
-  const counted = useQuery(
-    JSON.stringify(['count', filters, namespace]),
-    (options) => api.list_clients({ query: { ...filters, page: 1, limit: 1 } }, options),
-    listMs,
-  )
   const loadAll = () => loadAllFromCursor((page) => api.list_clients({ query: { ...filters, ...page } }))
   return (
     <Page title={t('clients')} isLive={true}>
@@ -145,11 +140,7 @@ function ClientList(): JSX.Element {
             : []
         }
       />
-      {order === undefined ? (
-        <CursorPager meta={clients.reply?.meta} count={counted.reply?.meta?.count} />
-      ) : (
-        <NumberedPager meta={clients.reply?.meta} />
-      )}
+      {order === undefined ? <CursorPager meta={clients.reply?.meta} /> : <NumberedPager meta={clients.reply?.meta} />}
     </Page>
   )
 }

@@ -24,11 +24,6 @@ export default function Subscriptions(): JSX.Element {
   const query = { ...filters, limit: readRowsPerPage(), cursor: readCursor() }
   const key = JSON.stringify([query, readQueryValue('namespace')])
   const found = useQuery(key, (options) => api.list_subscriptions({ query }, options), listMs)
-  const counted = useQuery(
-    JSON.stringify(['count', filters, readQueryValue('namespace')]),
-    (options) => api.list_subscriptions({ query: { ...filters, page: 1, limit: 1 } }, options),
-    listMs,
-  )
   const loadAll = () => loadAllFromCursor((page) => api.list_subscriptions({ query: { ...filters, ...page } }))
   return (
     <Page title={t('subscriptions')} isLive={true}>
@@ -52,7 +47,7 @@ export default function Subscriptions(): JSX.Element {
           { key: 'node', title: t('nodeName'), value: ({ node }) => node },
         ]}
       />
-      <CursorPager meta={found.reply?.meta} count={counted.reply?.meta?.count} />
+      <CursorPager meta={found.reply?.meta} />
     </Page>
   )
 }

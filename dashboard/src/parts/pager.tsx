@@ -81,8 +81,6 @@ export function NumberedPager({ meta }: NumberedProps): JSX.Element {
 
 interface CursorProps {
   readonly meta: { readonly hasnext: boolean; readonly cursor?: string | undefined } | undefined
-  /** Rows of all pages; undefined: not known yet. */
-  readonly count?: number | undefined
 }
 
 /** Returns whether the shown rows are a page of a longer list. */
@@ -98,14 +96,13 @@ export function readCursor(): string {
 }
 
 /** Of a list that goes on by cursor. */
-export function CursorPager({ meta, count }: CursorProps): JSX.Element {
+export function CursorPager({ meta }: CursorProps): JSX.Element {
   const trail = (route.value.query['cursor'] ?? '').split(separator).filter((cursor) => cursor !== '')
   const goTo = (cursors: readonly string[]): void => changeQuery({ cursor: cursors.join(separator) })
   return (
     <Pager
       hasPrevious={trail.length > 0}
       hasNext={meta?.hasnext === true && meta.cursor !== undefined}
-      count={count}
       onFirst={() => goTo([])}
       onPrevious={() => goTo(trail.slice(0, -1))}
       onNext={() => goTo([...trail, meta?.cursor ?? ''])}

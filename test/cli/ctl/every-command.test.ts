@@ -288,6 +288,20 @@ async function lookAfterGateways(t: TestContext, { done }: Operator): Promise<vo
   await eventually(async () => assert.match(await done('gateways lookup', ['meter', '/3/0/0', 'read']), /2\.05/))
 }
 
+async function turnFeaturesOff({ done }: Operator): Promise<void> {
+  assert.match(await done('modules list'), /^\S+\tdelayed\ttrue\t/m)
+  for (const [action, state] of [
+    ['unload', 'false'],
+    ['load', 'true'],
+  ] as const) {
+    await done(`modules ${action}`, ['delayed'])
+    assert.match(await done('modules list'), new RegExp(`^\\S+\\tdelayed\\t${state}\\t`, 'm'))
+  }
+  await done('modules reload', ['delayed'])
+  assert.match(await done('drain', ['--timeout', '0']), /./)
+  assert.equal(await done('drain', ['--cancel']), 'clients are accepted again\n')
+}
+
 test('every operation has a godwit ctl command, and every command is tested', async (t) => {
   const broker = await startBrokerWithApi(t)
   const operator = operatorOf(broker)
@@ -297,13 +311,14 @@ test('every operation has a godwit ctl command, and every command is tested', as
   await runRules(operator, await HttpService.start(t))
   await changeTheConfiguration(operator)
   await lookAfterGateways(t, operator)
+  await turnFeaturesOff(operator)
   assert.equal(await operator.done('restart'), 'restarting\n')
   await broker.process.until(/listening[^]*listening +mqtt:/)
   assert.equal(await operator.done('stop'), 'stopping\n')
   assert.equal(await broker.process.ended, 0)
-  const ofOthers = /^(data|namespaces) |^token$/
+  const ofOthers = /^(cluster|data|namespaces) |^token$/
   const untried = ctlCommands.map(({ name }) => name).filter((name) => !operator.used.has(name) && !ofOthers.test(name))
-  assert.deepEqual(untried, [], 'token and data have tests of their own')
+  assert.deepEqual(untried, [], 'cluster, token and data have tests of their own')
 })
 
 test('a list of many pages is printed completely', async () => {

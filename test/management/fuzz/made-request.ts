@@ -24,8 +24,9 @@ export interface MadeRequest {
   readonly name: string | undefined
 }
 
-/** All endpoints except the live stream, which has no end. */
-const all = Object.entries<Endpoint>(endpoints).filter(([name]) => name !== 'watch_messages')
+/** All endpoints except the live stream, which has no end, and the drain, which disconnects the healthy client. */
+const omitted: ReadonlySet<string> = new Set(['watch_messages', 'start_drain'])
+const all = Object.entries<Endpoint>(endpoints).filter(([name]) => !omitted.has(name))
 
 /** Endpoints that stop the broker. */
 const forbidden = /^(stop|restart)$/i

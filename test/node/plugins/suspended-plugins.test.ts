@@ -1,4 +1,4 @@
-// An enabled plugin that cannot start with the broker: its hooks fail, so that nobody is let in for lack of an answer.
+// An enabled plugin that cannot start with the broker: its hooks fail, so that no client is let in for lack of an answer.
 
 import assert from 'node:assert/strict'
 import { appendFile, rm } from 'node:fs/promises'
