@@ -11,7 +11,7 @@ export interface PluginContext<Config = unknown> {
   /** At most 100 lines in a second; more are dropped and counted. */
   readonly log: PluginLog
   readonly metrics: PluginMetrics
-  /** Values that remain after a restart: JSON, 16 MB in all. Not implemented by `godwit plugins test`'s broker if it has no directory. */
+  /** Values that remain after a restart: JSON, 16 MB in all. */
   readonly store: PluginStore
   /** Resolves when the message is stored, rejects when it is refused. Hooks of the same plugin do not see the message. */
   publish(message: PluginMessage): Promise<void>
