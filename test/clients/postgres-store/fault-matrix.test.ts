@@ -14,8 +14,8 @@ import { type Begin, type Fault, FaultProxy, faults } from '../matrix/fault-prox
 import { PostgresStage, toAddress } from './postgres-stage.ts'
 import { startReplicatedDatabase, toUrl } from './replicated-database.ts'
 
-/** More than the store waits for an answer. */
-const lateMs = 20_000
+/** More than the store waits for an answer: 5 s, and 1 s for each MiB of a batch, of which the largest here has 18 MiB. */
+const lateMs = 30_000
 /** A batch of two statements. */
 const largePayload = Buffer.alloc(9 * 1_024 * 1_024, 'x')
 const maxConnectionsOfShard = 6
